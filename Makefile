@@ -55,13 +55,13 @@ eval-themes: install ## planted causes in real trajectories found again as theme
 	@$(BIN)/python -m qa.themes_eval
 
 eval-shifts: install ## planted shifts of production: days to the alert, false alarms a year
-	@$(BIN)/python -m tests.production.shifts
+	@$(BIN)/python -m qa.production.shifts
 
 bench-online: install ## production: spans received a second, a session of 1 M spans, a day's report, scoring (5 GB of disk)
-	@$(BIN)/python -m tests.production.speed
+	@$(BIN)/python -m qa.production.speed
 
 kill-receiver: install ## kill -9 of the receiver at 100 random moments: spans lost, doubled
-	@$(BIN)/python -m tests.production.senders --kills 100
+	@$(BIN)/python -m qa.production.senders --kills 100
 
 eval-judge: install ## judge prompts beside experts, judged criteria beside a reward (HARNESS_REAL_DATA says where they are)
 	@$(BIN)/python qa/judge_eval/llmbar.py
@@ -127,7 +127,7 @@ install: .venv/installed ## the virtual environment
 
 .venv/installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --no-deps --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

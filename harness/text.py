@@ -47,6 +47,11 @@ def shortened(text: str, most: int, mark: str = "...") -> str:
     return text if len(text) <= most else text[: most - len(mark)] + mark
 
 
+def tokens_of(text: str) -> int:
+    """The estimated number of tokens: one for every four bytes."""
+    return -(-len(text.encode()) // 4)
+
+
 _MOST = 20
 
 

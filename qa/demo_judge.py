@@ -21,7 +21,7 @@ from harness.judging.rubrics import Rubric, load_rubric
 from harness.judging.settings import JudgeSettings
 from harness.judging.transcripts import CHARS_PER_TOKEN
 from harness.reports.judged import judged_rubric
-from harness.reports.render.judging import AgreementView, CalibrationView, JudgedView
+from harness.reports.render.judging import agreement_view, calibration_view, judged_view
 from harness.runs.judge_calibration import CANDIDATE, Bench, Calibrating, Runs, calibrate_judge, certify_judge
 from harness.runs.judging import JudgeRequest, judge_run
 from harness.runs.measured_trials import subjects
@@ -72,7 +72,7 @@ def demonstrate(project: Path, name: str, rubric_name: str, jobs: int | None) ->
         prompt = PromptRegistry(copy).get(rubric.prompt)
         bench = Bench(runs=stage.runs, prompt=prompt, settings=stage.settings)
         done = calibrate_judge(Calibrating(bench=bench, reflector=reflector, settings=_LEARNING))
-        out().print(CalibrationView(done))
+        out().print(calibration_view(done))
         if done.after is not None:
             _judge(stage, CANDIDATE)
             _show_agreement(stage, "the calibrated prompt, on all cases, including the training cases")
@@ -118,7 +118,7 @@ def _judge(stage: _Stage, label: str) -> None:
         score = judged_rubric(folder.path, stage.rubric.name)
         if score is not None:
             say(f"{folder.manifest.run} judged by {stage.rubric.name}, prompt {prompt.name}@{prompt.version}:")
-            out().print(JudgedView(score))
+            out().print(judged_view(score))
 
 
 def _show_agreement(stage: _Stage, what: str) -> None:
@@ -126,7 +126,7 @@ def _show_agreement(stage: _Stage, what: str) -> None:
         one for folder in stage.folders for one in latest(read_judgements(folder.path, stage.rubric.name)).values()
     ]
     say(f"against the sample labels, by {what}:")
-    out().print(AgreementView(against_labels(judged, stage.runs.labels, stage.rubric)))
+    out().print(agreement_view(against_labels(judged, stage.runs.labels, stage.rubric)))
 
 
 def _certify(stage: _Stage) -> None:

@@ -21,7 +21,7 @@ from harness.cassettes.volatility import unfolded
 from harness.errors import CassetteError
 from harness.suite.documents import read_plain
 from harness.suite.suites import Suite
-from harness.suite.tools import Effect, unmatched
+from harness.suite.tools import Effect, may_lead, unmatched
 from harness.text import shortened
 from harness.values import Frozen, canonical_json
 
@@ -148,18 +148,15 @@ def check_cassette(path: Path, secrets: Mapping[str, str]) -> tuple[CassetteFind
 
 def unmatched_pointers(suite: Suite, cassettes: Iterable[Cassette]) -> Iterator[str]:
     """Describes each pointer of the suite into answers that matches none of the recorded ones, and each argument to
-    ignore that the tool does not have. Tools without a recording are left out.
+    ignore that the tool does not have. Of pointers into answers, tools without a recording are left out.
     """
     answers: dict[str, list[JsonValue]] = {}
     for recording in (one for cassette in cassettes for one in cassette.recordings if one.mark.kind != "model"):
         answers.setdefault(recording.mark.tool, []).append(unfolded(recording.body.decode("utf-8", "replace")))
     for tool in suite.tools:
-        properties = tool.parameters.get("properties")
-        names = [rule if isinstance(rule, str) else rule.at for rule in tool.ignore]
-        tops = [name if name.startswith("/") else f"/{name}" for name in names]
-        arguments: list[JsonValue] = [properties] if isinstance(properties, dict) else []
-        absent = [top for top in tops if arguments and unmatched([f"/{top.split('/')[1]}"], arguments)]
-        yield from (f"tool {tool.name!r}: ignore: {name} matches no parameter" for name in absent)
+        for name in (rule if isinstance(rule, str) else rule.at for rule in tool.ignore):
+            if not may_lead(tool.parameters, name if name.startswith("/") or not name else f"/{name}"):
+                yield f"tool {tool.name!r}: ignore: {name} matches no parameter"
     declared = [(f"tool {tool.name!r}: volatile", tool.name, tool.volatile) for tool in suite.tools]
     declared += [(f"tool {tool.name!r}: generated_ids", tool.name, tool.generated_ids) for tool in suite.tools]
     declared += [(f"host {host.host!r}: volatile", host.tool, host.volatile) for host in suite.hosts]

@@ -8,8 +8,7 @@ import click
 
 from harness.cli.console import say
 from harness.cli.drafting import from_data
-from harness.cli.online import store_option
-from harness.cli.options import TOOL_MODES, jobs_option, refuse_typed, sandbox_option, selection_options
+from harness.cli.options import Live, jobs_option, live_option, refuse_typed, sandbox_option, selection_options
 from harness.errors import ExitCode, UsageError
 from harness.runs.cases.checking import CaseFinding, check_cases
 from harness.runs.execution.run import Watch
@@ -22,7 +21,6 @@ from harness.suite.suites import Suite, ToolServer
 if TYPE_CHECKING:
     from harness.cli.drafting import DraftOptions
     from harness.improve.mutation import MutationCount, MutationReport
-    from harness.suite.models import ModelMode
 
 
 # `harness case new`: asks five questions and writes a case from the answers.
@@ -117,8 +115,7 @@ class Options(TypedDict):
 
     agent: str | None
     most: int
-    tools: "ToolMode | None"
-    model: "ModelMode | None"
+    live: Live
     sandbox: str
     jobs: int | None
     cases: tuple[str, ...]
@@ -141,10 +138,7 @@ class Options(TypedDict):
     show_default=True,
     help="Maximum number of mutants of each case.",
 )
-@click.option(
-    "--tools", type=click.Choice(TOOL_MODES[:3]), help="Tool mode; default: `sealed`, answered by the suite's services."
-)
-@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers; default: replay.")
+@live_option("`sealed`")
 @sandbox_option
 @selection_options
 @jobs_option
@@ -185,8 +179,8 @@ def mutate(ctx: click.Context, /, suite: str, **options: Unpack[Options]) -> Non
         floor = max(floor or 0.0, mutation_floor(project, suite, loaded.digest))
     if options["keep"]:
         read_baseline(project, suite, loaded.digest)  # fails before any trial starts if there is no baseline
-    model = None if loaded.model is None else options["model"] or "replay"
-    tools = options["tools"] or variant_tool_mode(loaded)
+    model = None if loaded.model is None else options["live"].model or "replay"
+    tools = options["live"].tools or variant_tool_mode(loaded)
     wanted = RunOptions(
         suite=suite,
         agent=options["agent"],
@@ -266,17 +260,13 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("suite")
-@click.option(
-    "--tools",
-    type=click.Choice(TOOL_MODES),
-    help="Tool mode; default: `sealed` if the suite has services and no other servers, else `replay`.",
-)
+@live_option("`sealed` if the suite has services and no other servers, else `none`", ("tools", "sealed", "none"))
 @sandbox_option
 @selection_options
 @jobs_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.pass_context
-def check(ctx: click.Context, /, suite: str, tools: "ToolMode | None", as_json: bool, **typed: object) -> None:
+def check(ctx: click.Context, /, suite: str, live: Live, as_json: bool, **typed: object) -> None:
     """Run the agents `oracle` and `nop` on SUITE; exit 1 if a case is wrong.
 
     \b
@@ -290,7 +280,7 @@ def check(ctx: click.Context, /, suite: str, tools: "ToolMode | None", as_json: 
     from harness.runs.plan.plan import RunOptions
 
     project: Path = ctx.obj
-    findings = check_suite(project, tools, RunOptions.model_validate({"suite": suite, **typed}))
+    findings = check_suite(project, live.tools, RunOptions.model_validate({"suite": suite, **typed}))
     wrong = [finding for finding in findings if finding.problem is not None]
     if as_json:
         print_json([finding.model_dump() for finding in findings])
@@ -307,7 +297,6 @@ def check(ctx: click.Context, /, suite: str, tools: "ToolMode | None", as_json: 
 @click.argument("run", required=False)
 @click.argument("case", required=False)
 @click.option("--session", "key", metavar="SESSION", help="A production session, instead of RUN and CASE.")
-@store_option
 @click.option(
     "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
 )
@@ -341,8 +330,6 @@ def from_trace(
     from harness.cli.drafting import from_session, from_trial
     from harness.errors import UsageError
 
-    if key is None:
-        refuse_typed(ctx, ("folder",), "RUN")
     if key is not None and run is None:
         refuse_typed(ctx, ("attempt",), "--session")
         ctx.exit(from_session(ctx.obj, key, options))

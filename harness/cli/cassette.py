@@ -13,7 +13,6 @@ class RefreshValues(TypedDict):
 
     tools: tuple[str, ...]
     cases: tuple[str, ...]
-    fingerprints: tuple[str, ...]
 
 
 @click.group("cassette")
@@ -104,13 +103,6 @@ def show(project: Path, suite: str, case: str | None, as_json: bool) -> None:
 @click.option("--from", "source", metavar="RUN", required=True, help="A run or probe that found drift.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool's answers (repeatable).")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case's cassette (repeatable).")
-@click.option(
-    "--fingerprint",
-    "fingerprints",
-    multiple=True,
-    metavar="HEX",
-    help="Only recordings that show this finding (repeatable).",
-)
 @click.option("--patch", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch to this file.")
 @click.option("--apply", "at_once", is_flag=True, help="Change the cassettes at once, without a patch.")
 @click.pass_obj
@@ -166,7 +158,8 @@ def tool_command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the tools with their schemas as JSON.")
 @click.pass_obj
 def list_tools(project: Path, suite: str, as_json: bool) -> None:
-    """List the tools of SUITE: server, source, effect and arguments; then its pointers that match nothing recorded.
+    """List the tools of SUITE: server, source, effect and arguments; then what its OpenAPI documents declare and no
+    tool has, and its pointers that match nothing recorded.
 
     \b
     harness tool list drive_thru
@@ -174,8 +167,9 @@ def list_tools(project: Path, suite: str, as_json: bool) -> None:
     """
     from harness.cassettes.check import unmatched_in
     from harness.cli.console import print_json
-    from harness.suite.loading import load_suite
+    from harness.suite.loading import load_suite, tool_groups
     from harness.suite.tools import signature
+    from harness.suite.tools_section import notes_of
 
     loaded = load_suite(project, suite)
     tools = loaded.tools
@@ -188,7 +182,8 @@ def list_tools(project: Path, suite: str, as_json: bool) -> None:
         first = tool.description.strip().partition("\n")[0]
         if first:
             click.echo(f"    {first if len(first) <= _SHOWN else first[: _SHOWN - 3] + '...'}")
-    for words in unmatched_in(project / "cassettes", loaded):
+    folder, groups, _ = tool_groups(project, suite)
+    for words in (*notes_of(groups, folder), *unmatched_in(project / "cassettes", loaded)):
         click.echo(words)
     click.echo(f"{len(tools)} tools")
 

@@ -1,5 +1,6 @@
 """`harness compare` and `harness baseline`: what changed between two runs, or since the baseline."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -8,10 +9,10 @@ import click
 
 from harness.cli.console import out, print_json
 from harness.errors import ExitCode, UsageError
-from harness.reports.margin import refuse_malformed
+from harness.reports.margin import no_worse_than, refuse_malformed
 from harness.reports.migration import migration_of
 from harness.reports.named import compare_named
-from harness.reports.render.migration import MigrationView, migration_markdown
+from harness.reports.render.migration import migration_markdown, migration_view
 from harness.runs.store.folder import RunFolder, run_path
 from harness.suite.loading import load_stored_suite
 from harness.suite.suites import prompt_texts
@@ -77,24 +78,20 @@ def compare_command(
         return
     if migration:
         ctx.exit(compare_for_migration(ctx.obj, before, after, form, margins))
-    from harness.cli.console import out
-    from harness.cli.showing import show_comparison
-    from harness.errors import ExitCode
-    from harness.reports.margin import no_worse_than
-    from harness.reports.named import compare_named
-    from harness.reports.render.markdown import comment_markdown, comparison_json, comparison_markdown
+    from harness.reports.render.markdown import addresses_of, comment_markdown, comparison_json, comparison_markdown
     from harness.reports.render.sections import margin_lines
+    from harness.reports.render.terminal import comparison_view
 
     project: Path = ctx.obj
     comparison, repetitions = compare_named(project, before, run_path(project, after), margins)
     checks = no_worse_than(comparison, margins, repetitions()) if margins else []
     match form:
         case "terminal":
-            show_comparison(out(), comparison)
+            out().print(comparison_view(comparison))
         case "markdown":
             click.echo(comparison_markdown(comparison), nl=False)
         case "comment":
-            click.echo(comment_markdown(comparison, checks), nl=False)
+            click.echo(comment_markdown(comparison, checks, addresses_of(os.environ)), nl=False)
         case "json":
             click.echo(comparison_json(comparison, checks), nl=False)
     if form not in ("comment", "json"):
@@ -121,7 +118,7 @@ def compare_for_migration(project: Path, before: str, after: str, form: str, mar
     found = migration_of((old, new), comparison, margins, repetitions(), _prompt_texts(project, new))
     match form:
         case "terminal":
-            out().print(MigrationView(found))
+            out().print(migration_view(found))
         case "json":
             print_json(found.model_dump(mode="json"))
         case _:

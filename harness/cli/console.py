@@ -52,6 +52,16 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def print_json_list(values: Iterable[object]) -> None:
+    """As `print_json`, one value at a time."""
+    between = "["
+    for value in values:
+        text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+        click.echo(f"{between}\n  {text}", nl=False)
+        between = ","
+    click.echo("[]" if between == "[" else "\n]")
+
+
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Progress]:
     """A bar of trials with one task; on a dumb terminal it draws nothing."""

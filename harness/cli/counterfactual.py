@@ -1,19 +1,19 @@
 """`harness fork` and `harness blame`: stored trials replayed with a change."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from harness.cli.options import TOOL_MODES, jobs_option, refuse_typed, sandbox_option
+from harness.cli.options import Live, jobs_option, live_option, refuse_typed, sandbox_option
 from harness.errors import ExitCode, UsageError
+from harness.reports.units import p_words
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
     from harness.improve.blame import Blame, BlamedCause
     from harness.improve.forks import ForkChange, ForkResult
     from harness.suite.cases import FaultSpec
-    from harness.suite.models import ToolMode
 
 
 # `harness fork`: replays a stored trial up to a step and continues with one change.
@@ -36,8 +36,7 @@ class ForkOptions(TypedDict):
     prompts: tuple[str, ...]
     with_model: str | None
     agent: str | None
-    tools: "ToolMode | None"
-    model: Literal["replay", "live"] | None
+    live: Live
     trials: int
     sandbox: str
     jobs: int | None
@@ -82,12 +81,7 @@ class ForkOptions(TypedDict):
 )
 @click.option("--with-model", metavar="NAME", help="From the step on, send the agent's requests to this model.")
 @click.option("--agent", metavar="VERSION", help="Continue with another version of the agent.")
-@click.option(
-    "--tools",
-    type=click.Choice(TOOL_MODES[:3]),
-    help="Tool mode after the fork; default: `sealed`, answered by the suite's services.",
-)
-@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers; default: replay.")
+@live_option("after the fork, `sealed`")
 @click.option("--trials", type=click.IntRange(1, 100), default=1, show_default=True, help="Number of forks.")
 @sandbox_option
 @jobs_option
@@ -102,7 +96,7 @@ def fork_command(ctx: click.Context, /, run: str, case: str | None, **options: U
     harness fork tour-v1 order-correctness-003 --at 2 --oracle
     harness fork tour-v1 order-correctness-003 --at 2 --answer none_found.json
     harness fork tour-v1 order-correctness-003 --at 2 --fault timeout --trials 5
-    harness fork support-v1 refund --at 3 --prompt calmer.md --model live
+    harness fork support-v1 refund --at 3 --prompt calmer.md --live model
     harness fork tour-v1
 
     The agent is started again and receives the recorded answers. If a step before STEP differs from the trial, the fork
@@ -127,13 +121,13 @@ def fork_command(ctx: click.Context, /, run: str, case: str | None, **options: U
         )
     subject = open_subject(project, run, case, options["attempt"])
     wishes = RunOptions(
-        agent=options["agent"], model=options["model"], sandbox=options["sandbox"], jobs=options["jobs"]
+        agent=options["agent"], model=options["live"].model, sandbox=options["sandbox"], jobs=options["jobs"]
     )
     request = ForkRequest(
         step=options["step"],
         change=_change(options),
         options=wishes,
-        tools=options["tools"],
+        tools=options["live"].tools,
         repeats=options["trials"],
         name=options["run_name"],
     )
@@ -260,8 +254,7 @@ class BlameOptions(TypedDict):
     repeats: int
     confidence: float
     reference_only: bool
-    tools: "ToolMode | None"
-    model: Literal["replay", "live"] | None
+    live: Live
     sandbox: str
     jobs: int | None
     run_name: str | None
@@ -297,12 +290,7 @@ class BlameOptions(TypedDict):
     help="1 minus the level at which the change must beat chance, by Fisher's exact test.",
 )
 @click.option("--reference-only", is_flag=True, help="Use the case's reference alone, not a passing trial of the case.")
-@click.option(
-    "--tools",
-    type=click.Choice(TOOL_MODES[:3]),
-    help="Tool mode after a change; default: the suite's services, `live` if trials can share them, else `sealed`.",
-)
-@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers; default: replay.")
+@live_option("after a change, the suite's services: `tools` if trials can share them, else `sealed`")
 @sandbox_option
 @jobs_option
 @click.option("--run-name", metavar="NAME", help="Name of the run folder that stores the successful fork.")
@@ -316,7 +304,7 @@ def blame_command(ctx: click.Context, /, run: str, case: str, **options: Unpack[
     harness blame tour-v1 order-correctness-003
     harness blame tour-v1 order-correctness-003 --budget 80 --repeats 5
     harness blame tour-v1 order-correctness-003 --reference-only --json
-    harness blame support-v1 refund --model live --repeats 8 --budget 60
+    harness blame support-v1 refund --live model --repeats 8 --budget 60
 
     Changes come from the case's reference, from a passing trial of the case, and from the faults that were injected
     into the trial. Each change is tried in a separate sandbox. If no single change is enough, sets are searched by
@@ -337,8 +325,8 @@ def blame_command(ctx: click.Context, /, run: str, case: str, **options: Unpack[
     folder = RunFolder.open(run_path(project, run))
     known = [] if options["reference_only"] else passing_attempts(project, folder, case)
     request = BlameRequest(
-        options=RunOptions(model=options["model"], sandbox=options["sandbox"], jobs=options["jobs"]),
-        tools=options["tools"],
+        options=RunOptions(model=options["live"].model, sandbox=options["sandbox"], jobs=options["jobs"]),
+        tools=options["live"].tools,
         budget=options["budget"],
         repeats=options["repeats"],
         confidence=options["confidence"],
@@ -386,7 +374,7 @@ def _confirmed(cause: "BlamedCause") -> str:
     if cause.p_value is None:
         return "not confirmed: it succeeded once; --repeats 3 tells it from chance"
     without = f"without in {cause.unchanged_successes} of {cause.unchanged_repeats}"
-    return f"with it   succeeds in {cause.mended} of {cause.repeats}; {without}; p = {cause.p_value:.3f} against chance"
+    return f"with it   passes in {cause.mended} of {cause.repeats}; {without}; {p_words(cause.p_value)} against chance"
 
 
 def _untried(cause: "BlamedCause | None") -> str:

@@ -143,12 +143,13 @@ def _services() -> DoctorLine:
 
     reason = why_unguarded()
     if reason is None:
-        return DoctorLine("services", True, "cannot reach servers on this machine: a packet filter rule blocks them")
+        text = "servers on this machine are protected from an environment's services by a packet filter rule"
+        return DoctorLine("protection", True, text)
     return DoctorLine(
-        "services",
+        "protection",
         False,
-        "can reach servers that listen on all addresses of this machine: the packet filter rule cannot be set"
-        f" ({reason})",
+        "servers that listen on all addresses of this machine are not protected from an environment's services: the"
+        f" packet filter rule cannot be set ({reason})",
         "run as root with `iptables` installed, or stop servers that services must not reach",
     )
 

@@ -26,7 +26,6 @@ _SAID = {"passes": "passes", "fails": "fails", "unknown": "neither passes nor fa
 class DraftOptions(TypedDict):
     """The options of `harness case from-trace`."""
 
-    folder: Path | None
     attempt: int
     suite: str | None
     file: Path | None
@@ -71,7 +70,7 @@ def from_session(project: Path, key: str, options: DraftOptions) -> ExitCode:
     """Of a session of production."""
     from harness.production.session_case import draft_session_case, store_session_case
 
-    drafted = draft_session_case(open_store(project, options["folder"]), key, project, options["suite"])
+    drafted = draft_session_case(open_store(project), key, project, options["suite"])
     done = store_session_case(project, drafted, options["file"])
     case_id, failing = drafted.case.id, drafted.proof.failing
     status = ExitCode.DONE if failing == "fails" else ExitCode.VERDICT

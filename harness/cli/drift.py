@@ -164,7 +164,7 @@ def compare(ctx: click.Context, /, run: str, **typed: object) -> None:
     """Compare the tools' answers in the stored live RUN with the recordings.
 
     \b
-    harness run drive_thru --tools live --run-name nightly --trials 2
+    harness run drive_thru --live tools --run-name nightly --trials 2
     harness drift compare nightly
 
     A change counts if two answers show it: in two cases, in two trials, or in a repeated call with --confirm.
@@ -253,7 +253,7 @@ def options_of_run(suite: str, typed: Mapping[str, object]) -> tuple[RunOptions,
 def run_and_compare(project: Path, running: RunOptions, options: DriftCheckOptions) -> tuple[DriftResult, ExitCode]:
     """Compares the live run; also returns the lowest exit status that the run itself requires."""
     folder = run_ungated(project, running)
-    failed = [card for card in folder.scorecards() if card.outcome == "harness_failed"]
+    failed = [card for card in folder.cards() if card.outcome == "harness_failed"]
     if failed:
         say(f"{len(failed)} trials could not be run, so the answers to their calls are unknown")
     plan = _plan(project, folder.manifest.suite, options, f"harness drift {folder.manifest.suite}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.traces.trial import Trial
 
 
-_SUCCESS = {True: "passed", False: "failed", None: "not measured"}
+_SUCCESS = {True: "passed", False: "failed", None: "unknown"}
 
 # `harness explain`: shows a trial step by step with its diagnosis.
 
@@ -130,15 +130,15 @@ def _chosen(folder: "RunFolder", case: str, attempt: int) -> "tuple[Trial, Score
     """Raises UsageError with the run's cases if the run has no such trial."""
     from harness.errors import UsageError
 
-    found = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == (case, attempt)), None)
-    trial = folder.trial(case, attempt) if found is not None else None
+    trial = folder.trial(case, attempt)
+    found = None if trial is None else folder.scorecard(case, attempt)
     if found is None or trial is None:
         raise UsageError(f"run {folder.manifest.run!r} has no trial {case!r} attempt {attempt}", remedy=_cases(folder))
     return trial, found
 
 
 def _failed_first(folder: "RunFolder") -> "list[Scorecard]":
-    return sorted(folder.scorecards(), key=lambda one: (one.success is True, one.case_id, one.attempt))
+    return sorted(folder.cards(), key=lambda one: (one.success is True, one.case_id, one.attempt))
 
 
 def _cases(folder: "RunFolder") -> str:

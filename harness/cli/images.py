@@ -108,20 +108,6 @@ def verify(project: Path, snapshots: tuple[str, ...]) -> None:
         click.echo(f"{name:32} as built  {snapshot.digest[:16]}  {contents}")
 
 
-@snapshot_command.command("diff")
-@click.argument("before", metavar="ENVIRONMENT/NAME")
-@click.argument("after", metavar="ENVIRONMENT/NAME")
-@click.pass_obj
-def diff(project: Path, before: str, after: str) -> None:
-    """List the differences between two snapshots."""
-    from harness.sandbox.snapshot import snapshot_differences
-    from harness.sandbox.snapshots import SnapshotStore
-
-    store = SnapshotStore(project)
-    for difference in snapshot_differences(store.verify(*_split(before)), store.verify(*_split(after))):
-        click.echo(f"{difference.change:8} {difference.subject}  {difference.detail or ''}".rstrip())
-
-
 def _split(name: str) -> tuple[str, str]:
     environment, slash, state = name.partition("/")
     if not slash or not environment or not state:

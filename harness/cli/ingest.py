@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 class Options(TypedDict):
     """The options of `harness ingest serve`."""
 
-    store: Path | None
     host: str
     port: int
     tokens: tuple[str, ...]
@@ -28,11 +27,6 @@ def command() -> None:
 
 
 @command.command("serve")
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the store; default: online/ in the project.",
-)
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -99,21 +93,21 @@ def _receiver(project: Path, options: Options) -> "Receiver":
     from harness.production.receiver import AccessTokens, Receiver, ReceiverOptions
     from harness.production.settings import online_settings
     from harness.production.storage import StoreLayout
-    from harness.production.store import DEFAULT_FOLDER
 
     tokens = AccessTokens(_named(options["tokens"]), _named(options["trusted"]))
     if options["host"] not in ("127.0.0.1", "::1", "localhost") and not tokens.protects:
         raise UsageError(
             f"a receiver that listens on {options['host']} needs a bearer token", remedy="--token shop=SHOP_TOKEN"
         )
+    online = online_settings(project)
     settings = ReceiverOptions(
         host=options["host"],
         port=options["port"],
         max_body=options["max_body_mb"] << 20,
         retention_days=options["retention_days"],
-        clickhouse=online_settings(project).clickhouse,
+        clickhouse=online.clickhouse,
     )
-    layout = StoreLayout(options["store"] or project / DEFAULT_FOLDER)
+    layout = StoreLayout(project / online.store)
     return Receiver(layout, settings, tokens, _values(options["secrets"]), say)
 
 

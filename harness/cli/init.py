@@ -4,12 +4,13 @@ import base64
 import hashlib
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 import click
 
@@ -46,6 +47,7 @@ _TEMPLATE = Path(__file__).parent / "template"
 _KEYS = {
     "github": "repository secrets of the names in the workflows",
     "gitlab": "masked CI/CD variables of the names in suite.yaml",
+    "shell": "environment variables of the names in suite.yaml",
 }
 _RENAMED = {"gitignore": ".gitignore"}
 
@@ -54,9 +56,9 @@ _RENAMED = {"gitignore": ".gitignore"}
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--ci",
-    type=click.Choice(["github", "gitlab"]),
-    help="Also write workflows of this CI service, for pull requests and for every night; in an existing project: write"
-    " only the workflows.",
+    type=click.Choice(["github", "gitlab", "shell"]),
+    help="Also write workflows of this CI service, or scripts for any other, for pull requests and for every night; in"
+    " an existing project: write only the workflows, and add new suites to those that exist.",
 )
 @click.option(
     "--install",
@@ -65,7 +67,7 @@ _RENAMED = {"gitignore": ".gitignore"}
     "Default: a wheel of this installation, committed next to the workflows.",
 )
 @click.option("--schemas", is_flag=True, help="In an existing project: write only schemas/, for this version.")
-def init_command(folder: Path, ci: Literal["github", "gitlab"] | None, install: str | None, schemas: bool) -> None:
+def init_command(folder: Path, ci: "Service | None", install: str | None, schemas: bool) -> None:
     """Write a first evaluation project into FOLDER.
 
     \b
@@ -75,9 +77,10 @@ def init_command(folder: Path, ci: Literal["github", "gitlab"] | None, install: 
     harness init my-evals --ci gitlab
     harness init my-evals --ci github --install git+https://git.example.com/tools/harness@COMMIT
 
-    Workflows install every package by its hash, from requirements.txt in .github/harness/ or
-    .gitlab/harness/.
-    Existing files are never overwritten: the project is written completely or not at all.
+    Workflows install every package by its hash, from requirements.txt in .github/harness/, .gitlab/harness/ or
+    ci/harness/.
+    Existing files are never overwritten: the project is written completely or not at all. An existing workflow
+    gets a line for each suite that it does not name.
 
     schemas/ has the JSON Schemas of suite.yaml and the other hand-written files. An editor with YAML support completes
     and checks a file that begins with a line such as `# yaml-language-server: $schema=../../schemas/suite.json`.
@@ -100,11 +103,13 @@ def init_command(folder: Path, ci: Literal["github", "gitlab"] | None, install: 
 
     for path, said in write_workflows(folder, ci, install).items():
         click.echo(f"wrote {path}" if said == "wrote" else f"{path}: {said}")
+    for line in unreachable(folder):
+        click.echo(f"note: {line}")
     click.echo(
         "\nNext: run each suite and store it as the baseline of pull requests, for example\n"
         f"  harness --project {folder} run SUITE --run-name first\n"
         f"  harness --project {folder} baseline first\n"
-        f"and commit baselines/ and .{ci}*. Keys are {_KEYS[ci]}."
+        f"and commit baselines/ and {_PLACES[ci].partition('/')[0]}*. Keys are {_KEYS[ci]}."
     )
 
 
@@ -234,30 +239,38 @@ def _hashed(place: str) -> str:
 
 # Writes CI workflows for the suites of a project.
 
-Service = Literal["github", "gitlab"]
+Service = Literal["github", "gitlab", "shell"]
 
-_PLACES: Final = {"github": ".github/harness", "gitlab": ".gitlab/harness"}
+_PLACES: Final = {"github": ".github/harness", "gitlab": ".gitlab/harness", "shell": "ci/harness"}
 """Folder of the requirements and the wheel in the repository."""
-_NIGHTLY: Final = "harness-nightly.yml"
+_NIGHTLY: Final = "harness-nightly"
 """Name of the nightly workflow, which calls real services."""
 _FILES: Final = {
     "github": {
         ".github/workflows/harness-pull-request.yml": "template_github/harness-pull-request.yml",
-        f".github/workflows/{_NIGHTLY}": f"template_github/{_NIGHTLY}",
+        f".github/workflows/{_NIGHTLY}.yml": f"template_github/{_NIGHTLY}.yml",
     },
     "gitlab": {
         ".gitlab/harness.yml": "template_gitlab/harness.yml",
-        f".gitlab/{_NIGHTLY}": f"template_gitlab/{_NIGHTLY}",
+        f".gitlab/{_NIGHTLY}.yml": f"template_gitlab/{_NIGHTLY}.yml",
         ".gitlab-ci.yml": "template_gitlab/gitlab-ci.yml",
+    },
+    "shell": {
+        "ci/harness-pull-request.sh": "template_shell/harness-pull-request.sh",
+        f"ci/{_NIGHTLY}.sh": f"template_shell/{_NIGHTLY}.sh",
     },
 }
 """Path in the repository -> its template."""
+_SUITE_LINES: Final = {
+    "github": "          - {{suite: {name}, options: {options}}}",
+    "gitlab": "      - {{SUITE: {name}, OPTIONS: {options}}}",
+    "shell": "suite {name} {options}",
+}
+"""How each service's file names a suite."""
 
 
 def write_workflows(project: Path, service: Service, install: str | None = None) -> dict[Path, str]:
-    """Writes the missing workflows beside `.git`; returns for each path "wrote", or the reason why it was not
-    written.
-    """
+    """Writes the missing workflows beside `.git`, and adds suites to existing ones; returns what was done by path."""
     suites = [load_suite(project, name) for name in suite_names(project)]
     if not suites:
         raise UsageError(f"{project} has no suite", remedy="harness init FOLDER writes a project with one")
@@ -266,9 +279,9 @@ def write_workflows(project: Path, service: Service, install: str | None = None)
     said: dict[Path, str] = {}
     for name, template in _FILES[service].items():
         path = root / name
-        own = [suite for suite in suites if _has_outside(suite)] if path.name == _NIGHTLY else suites
+        own = [suite for suite in suites if _has_outside(suite)] if path.stem == _NIGHTLY else suites
         if path.exists():
-            said[path] = "exists already and was not changed" + _included(path)
+            said[path] = _with_suites(path, own, service) + _included(path)
         elif not own:
             said[path] = "not written: no suite uses tools of a server; run the command again when one does"
         else:
@@ -281,11 +294,53 @@ def write_workflows(project: Path, service: Service, install: str | None = None)
     return said
 
 
+def _with_suites(path: Path, suites: Sequence[Suite], service: Service) -> str:
+    """Adds the suites that the file does not name behind the last one that it names, or says which lines to add."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    before, stands = _SUITE_LINES[service].partition("{name}")[0].replace("{{", "{"), "exists already"
+    lines = text.splitlines(keepends=True)
+    named = [number for number, line in enumerate(lines) if line.startswith(before)]
+    known = {re.split(r"[ ,]", lines[number].removeprefix(before))[0].strip() for number in named}
+    new = [suite for suite in suites if suite.name not in known]
+    if path.name == ".gitlab-ci.yml" or not new:
+        return f"{stands} and was not changed"
+    keys = [line for line in _keys(path.name, new)[1:] if service == "github" and f"{line}\n" not in text]
+    told = "".join(f"\n  add to the step with its keys: {line.strip()}" for line in keys)
+    added = [f"{_suite_line(service, suite)}\n" for suite in new]
+    if not named:
+        return f"{stands} and was not changed: add\n{''.join(added)}{told}".rstrip()
+    lines[named[-1] + 1 : named[-1] + 1] = added
+    path.write_text("".join(lines), encoding="utf-8")
+    return f"{stands}: added {', '.join(suite.name for suite in new)}{told}"
+
+
 def _included(path: Path) -> str:
     """A hint for GitLab, which reads only one file: an existing one has to include the new file."""
     if path.name != ".gitlab-ci.yml" or ".gitlab/harness" in path.read_text(encoding="utf-8", errors="replace"):
         return ""
     return ': add to it\n  include:\n    - local: "/.gitlab/harness*.yml"'
+
+
+def unreachable(project: Path) -> Iterator[str]:
+    """What a job elsewhere cannot reach, or measures nothing of: servers of this machine, and doubles of models."""
+    for suite in (load_suite(project, name) for name in suite_names(project)):
+        model = suite.model
+        places = {f"server {name}": server.base_url for name, server in suite.reached.items()}
+        places |= {f"model {name}": one.base_url for name, one in (model.servers if model else {}).items()}
+        for field, url in places.items():
+            if url is not None and _is_loopback(url):
+                yield f"{suite.name}: {field}: {url} is this machine: start it in the workflow before the live step"
+        if model is not None and model.double:
+            yield f"{suite.name}: model: it is a double: a live run in the workflow says nothing about a model"
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return (
+        host == "localhost"
+        or host.endswith(".localhost")
+        or re.fullmatch(r"127(\.\d+){3}|::1|0\.0\.0\.0", host) is not None
+    )
 
 
 def _has_outside(suite: Suite) -> bool:
@@ -315,44 +370,41 @@ def _repository(project: Path) -> Path:
 def _filled(template: str, suites: Sequence[Suite], within: Path, install: Iterable[str]) -> str:
     prefix = "" if within == Path() else f"{within.as_posix()}/"
     text = (Path(__file__).parent / template).read_text(encoding="utf-8").replace("@@ROOT@@", prefix)
-    blocks = _gitlab_blocks if template.startswith("template_gitlab") else _github_blocks
-    for mark, lines in blocks(suites, prefix, install).items():
+    service = template.partition("/")[0].removeprefix("template_")
+    for mark, lines in _blocks(service, template, suites, prefix[:-1], install).items():
         text = text.replace(f"@@{mark}@@\n", "".join(f"{line}\n" for line in lines))
     return text
 
 
-def _github_blocks(suites: Sequence[Suite], prefix: str, install: Iterable[str]) -> dict[str, list[str]]:
-    project = f"HARNESS_PROJECT: {prefix[:-1]}"
+def _blocks(
+    service: str, template: str, suites: Sequence[Suite], project: str, install: Iterable[str]
+) -> dict[str, list[str]]:
+    before, named = {"github": ("          ", "      "), "gitlab": ("    - ", "    "), "shell": ("", "")}[service]
+    variable = f"{named}HARNESS_PROJECT: {project}" if service != "shell" else f"export HARNESS_PROJECT={project}"
     return {
-        "SUITES": [f"          - {{suite: {suite.name}, options: {_quoted(_options(suite))}}}" for suite in suites],
-        "COMMENT_PROJECT": ["    env:", f"      {project}"] if prefix else [],
-        "PROJECT": [f"      {project}"] if prefix else [],
-        "INSTALL": [f"          {line}" for line in install],
-        "KEYS": _keys(suites),
+        "SUITES": [_suite_line(service, suite) for suite in suites],
+        "COMMENT_PROJECT": ["    env:", variable] if project else [],
+        "PROJECT": [variable] if project else [],
+        "INSTALL": [f"{before}{line}" for line in install],
+        "KEYS": _keys(template, suites),
     }
 
 
-def _gitlab_blocks(suites: Sequence[Suite], prefix: str, install: Iterable[str]) -> dict[str, list[str]]:
-    return {
-        "SUITES": [f"      - {{SUITE: {suite.name}, OPTIONS: {_quoted(_options(suite))}}}" for suite in suites],
-        "PROJECT": [f"    HARNESS_PROJECT: {prefix[:-1]}"] if prefix else [],
-        "INSTALL": [f"    - {line}" for line in install],
-    }
+def _suite_line(service: str, suite: Suite) -> str:
+    return _SUITE_LINES[service].format(name=suite.name, options=f'"{_options(suite)}"')
 
 
 def _options(suite: Suite) -> str:
     """Options of the workflow: the model answers live, always with a budget."""
     if suite.model is None:
         return ""
-    return f"--model live --budget {'usd=2' if suite.model.prices else 'tokens=2000000'}"
+    return f"--live model --budget {'usd=2' if suite.model.prices else 'tokens=2000000'}"
 
 
-def _keys(suites: Iterable[Suite]) -> list[str]:
-    """The `env` of the step that calls real services; no other step receives a key."""
-    names = {name for suite in suites for name in (*suite.secrets, *(suite.model.secrets if suite.model else ()))}
+def _keys(name: str, suites: Iterable[Suite]) -> list[str]:
+    """The `env` of the step that calls real services, and of no other: on a pull request a model alone is one."""
+    names = {name for suite in suites for name in (suite.model.secrets if suite.model else ())}
+    if _NIGHTLY in name:
+        names |= {secret for suite in suites for secret in suite.secrets}
     lines = [f"          {name}: ${{{{ secrets.{name} }}}}" for name in sorted(names)]
     return ["        env:", *lines] if lines else []
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"'

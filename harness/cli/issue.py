@@ -4,18 +4,18 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import click
 
 from harness.cli.console import print_json, say
 from harness.cli.options import refuse_typed
-from harness.drift.filing import Done, Filing, ReportOutbox, TrackerAction, file_report, planned
+from harness.drift.filing import Done, Filing, ReportOutbox, TrackerAction, file_report, plan, planned
 from harness.drift.issue import IssueTracker, Note, TrackerOptions
 from harness.drift.messages import MergeRequest, put_note
-from harness.drift.trackers import FOLDER, github_tracker, tracker_named
+from harness.drift.trackers import FOLDER, TOKEN, github_tracker, tracker_named
 from harness.errors import ExitCode, UsageError
-from harness.runs.store.drift_report import DriftReport, Severity, read_drift
+from harness.runs.store.drift_report import DriftReport, read_drift
 from harness.runs.store.folder import run_path
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -37,7 +37,6 @@ class FileValues(ListValues):
     """The options of `harness issue file`."""
 
     max_new: int
-    min_severity: Literal["breaking", "warning", "info"]
     dry_run: bool
 
 
@@ -77,13 +76,6 @@ def refuse_unfiled(ctx: click.Context, *, file_too: bool) -> None:
     default=10,
     show_default=True,
     help="Maximum number of new issues; further findings are filed as one summary.",
-)
-@click.option(
-    "--min-severity",
-    type=click.Choice(["breaking", "warning", "info"]),
-    default="info",
-    show_default=True,
-    help="Lowest severity that is filed.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the planned actions with the text of the issues; write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
@@ -169,7 +161,6 @@ class FileOptions:
 
     tracker: str | None = None
     max_new: int = 10
-    min_severity: Severity = "info"
     dry_run: bool = False
     as_json: bool = False
     beside: bool = False
@@ -191,9 +182,13 @@ def file_drift(project: Path, source: str, options: FileOptions) -> ExitCode:
 
 def file_look(project: Path, report: DriftReport, options: FileOptions) -> ExitCode:
     """Files a drift report, and the reports in the outbox."""
+    if options.dry_run and options.tracker == "github" and not os.environ.get(TOKEN):
+        say(f"harness: {TOKEN} is not set, so GitHub was not asked which of these issues it has already")
+        _print_plan(plan(report, (), most_new=options.max_new), options.as_json)
+        return ExitCode.DONE
     tracker = options.open(project)
     if options.dry_run:
-        steps = planned(report, tracker, most_new=options.max_new, least=options.min_severity)
+        steps = planned(report, tracker, most_new=options.max_new)
         _print_plan(steps, options.as_json)
         return ExitCode.DONE
     filings = file_report(
@@ -201,7 +196,6 @@ def file_look(project: Path, report: DriftReport, options: FileOptions) -> ExitC
         tracker,
         ReportOutbox(project / FOLDER, tracker.name),
         most_new=options.max_new,
-        least=options.min_severity,
     )
     if options.as_json:
         print_json([_filing_json(filing) for filing in filings])

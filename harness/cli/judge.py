@@ -190,7 +190,7 @@ def run_command(ctx: click.Context, /, run: str, as_json: bool, **options: Unpac
     from harness.cli.console import out, print_json, say
     from harness.errors import ExitCode
     from harness.reports.judged import judged_by_each
-    from harness.reports.render.judging import JudgedView
+    from harness.reports.render.judging import judged_view
 
     refuse_typed(ctx, ("label",) if options["prompt_version"] else (), "--prompt")
     project: Path = ctx.obj
@@ -202,7 +202,7 @@ def run_command(ctx: click.Context, /, run: str, as_json: bool, **options: Unpac
     else:
         _tell(done)
         for one in scores:
-            out().print(JudgedView(one))
+            out().print(judged_view(one))
     if done.warning is not None:
         say(f"warning: {done.warning}")
     if done.stopped is not None:
@@ -298,7 +298,7 @@ def compare_command(
     """
     from harness.cli.console import out, print_json, say
     from harness.errors import ExitCode
-    from harness.reports.render.judging import PreferenceView
+    from harness.reports.render.judging import preference_view
 
     refuse_typed(ctx, ("label",) if options["prompt_version"] else (), "--prompt")
     done = _compare(ctx.obj, (run_a, run_b), options)
@@ -306,7 +306,7 @@ def compare_command(
         print_json(done.model_dump(mode="json"))
     else:
         title = f"{done.rubric}: A is {done.run_a}, B is {done.run_b}"
-        out().print(PreferenceView(title, [done.score], list(_notes(done))))
+        out().print(preference_view(title, [done.score], list(_notes(done))))
     if done.warning is not None:
         say(f"warning: {done.warning}")
     if done.stopped is not None:

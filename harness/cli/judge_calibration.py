@@ -68,7 +68,7 @@ def agreement_command(
     from harness.cli.console import out, print_json
     from harness.cli.judge import opened_runs
     from harness.errors import ExitCode
-    from harness.reports.render.judging import AgreementView, PreferenceView
+    from harness.reports.render.judging import agreement_view, preference_view
 
     opened = opened_runs(ctx.obj, runs, rubric_name)
     judgements = _judgements(opened, options)
@@ -77,9 +77,9 @@ def agreement_command(
     if as_json:
         print_json(report.model_dump(mode="json") | {"position": [one.model_dump(mode="json") for one in places]})
     else:
-        out().print(AgreementView(report))
+        out().print(agreement_view(report))
         if places:
-            out().print(PreferenceView("compared in both orders with other runs (A)", places))
+            out().print(preference_view("compared in both orders with other runs (A)", places))
     missing = _certify(opened, judgements) if options["certify"] else {}
     for name, reason in missing.items():
         click.echo(f"{name}: {reason}", err=True)
@@ -207,7 +207,7 @@ def calibrate_command(
     from harness.cli.console import out, print_json, say
     from harness.errors import ExitCode
     from harness.gateway.budgets import OutOfBudget
-    from harness.reports.render.judging import CalibrationView
+    from harness.reports.render.judging import calibration_view
     from harness.runs.judge_calibration import calibrate_judge
 
     try:
@@ -218,7 +218,7 @@ def calibrate_command(
     if as_json:
         print_json(done.model_dump(mode="json"))
     else:
-        out().print(CalibrationView(done))
+        out().print(calibration_view(done))
     ctx.exit(ExitCode.DONE)
 
 

@@ -4,12 +4,15 @@ import gc
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from harness.cli.streams import NOBODY_READS, give_up_output, open_streams, refuse_other_encodings
 from harness.errors import ExitCode, HarnessError, os_error_in_words
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # A click group that imports a subcommand on first use, so that `--help` is fast.
 
@@ -183,13 +186,12 @@ class Verbs(LazyGroup):
 @click.option(
     "--project",
     type=click.Path(file_okay=False, exists=True),
-    default=".",
-    show_default="the current folder",
-    help="The evaluation project: the folder with suites/, images/, snapshots/ and cassettes/.",
+    help="The evaluation project: the folder with suites/, images/, snapshots/ and cassettes/. Default: the current"
+    " folder, or the nearest one above it in the same repository that has suites.",
 )
 @click.option("--debug", is_flag=True, help="Print a traceback if the harness fails.")
 @click.pass_context
-def harness(ctx: click.Context, project: str, debug: bool) -> None:
+def harness(ctx: click.Context, project: str | None, debug: bool) -> None:
     """Evaluate tool-using agents in isolated, replayed sandboxes.
 
     \b
@@ -205,8 +207,18 @@ def harness(ctx: click.Context, project: str, debug: bool) -> None:
     from pathlib import Path  # importing it takes a fifth of the time of `--help`
 
     refuse_other_encodings()
-    ctx.obj = Path(project).resolve()
+    ctx.obj = _nearest_project(Path.cwd()) if project is None else Path(project).resolve()
     ctx.meta["harness.debug"] = debug
+
+
+def _nearest_project(here: "Path") -> "Path":
+    """The folder, or the nearest one above it that has suites; nothing above a repository is looked at."""
+    for folder in (here, *here.parents):
+        if next(folder.glob("suites/*/suite.yaml"), None) is not None:
+            return folder
+        if (folder / ".git").exists():
+            break
+    return here
 
 
 def _show_version(ctx: click.Context) -> None:
@@ -229,8 +241,8 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("harness: interrupted; all started processes and containers were stopped", err=True)
         sys.exit(130)
-    except SystemExit:  # click and rich exit with 1, which means a verdict here, if the reader closed the pipe
-        sys.exit(NOBODY_READS)
+    except SystemExit as left:  # click and rich exit with 1, which means a verdict here, if the reader closed the pipe
+        sys.exit(NOBODY_READS if left.code else 0)
     except HarnessError as error:
         sys.exit(_report_error(error, error))
     except (OSError, MemoryError, RuntimeError) as error:

@@ -120,7 +120,7 @@ _READ = (
     ServerTool(
         name="trend",
         description="Show metrics and failure modes of a suite release by release, and what jumped.",
-        words=("trend", "--format=json"),
+        words=("trend", "--json"),
         positional=("suite",),
         arguments={"suite": _SUITE},
     ),

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
 from harness.cli.judge import ModelOptions, model_options, settings_of
 from harness.cli.main import LazyGroup, Verb
-from harness.cli.options import refuse_typed
 from harness.runs.store.folder import run_path
 from harness.text import one_line
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from harness.production.store import SessionStore
     from harness.suite.suites import Suite
 
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _VERBS = {
     "sessions": Verb("online", "sessions"),
@@ -45,22 +42,13 @@ def command() -> None:
     """
 
 
-def store_option(command: Command) -> Command:
-    """Which store."""
-    return click.option(
-        "--store",
-        "folder",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Folder of the store; default: online/ in the project.",
-    )(command)
-
-
-def open_store(project: Path, folder: Path | None) -> "SessionStore":
-    """Opens the store that the option names."""
+def open_store(project: Path) -> "SessionStore":
+    """Opens the store that online.yaml names."""
     from harness.production.settings import online_settings
-    from harness.production.store import DEFAULT_FOLDER, SessionStore
+    from harness.production.store import SessionStore
 
-    return SessionStore.open(folder or project / DEFAULT_FOLDER, online_settings(project).clickhouse)
+    settings = online_settings(project)
+    return SessionStore.open(project / settings.store, settings.clickhouse)
 
 
 def scored_facts(store: "SessionStore", suite: str) -> "DayFacts":
@@ -101,7 +89,6 @@ def since_ns(since: str | None) -> int:
 
 @click.command("sessions")
 @click.argument("session", required=False)
-@store_option
 @click.option("--since", metavar="TIME", help="Only sessions received since: 7d, 12h, 30m, or a date.")
 @click.option("--release", metavar="NAME", help="Only sessions of this release.")
 @click.option("--user", metavar="ID", help="Only sessions with this user.")
@@ -117,7 +104,6 @@ def sessions(
     project: Path,
     /,
     session: str | None,
-    folder: Path | None,
     last: int | None,
     as_json: bool,
     **options: str | None,
@@ -135,9 +121,9 @@ def sessions(
         given = [f"--{name}" for name, value in {**options, "last": last}.items() if value is not None]
         if given:
             raise UsageError(f"{given[0]} selects sessions of the list", remedy="omit SESSION or the option")
-        _show_session(open_store(project, folder), session, as_json=as_json)
+        _show_session(open_store(project), session, as_json=as_json)
         return
-    store, since = open_store(project, folder), since_ns(options["since"])
+    store, since = open_store(project), since_ns(options["since"])
     rows = store.sessions(since_ns=since, release=options["release"], user_id=options["user"])
     shown = rows[-(last or _LISTED) :]
     if as_json:
@@ -191,9 +177,8 @@ _WORDS = {True: "passed", False: "failed", None: "not known"}
 @click.command("delete")
 @click.argument("session", required=False)
 @click.option("--user", metavar="ID", help="Delete all sessions of this user.")
-@store_option
 @click.pass_obj
-def delete(project: Path, /, session: str | None, user: str | None, folder: Path | None) -> None:
+def delete(project: Path, /, session: str | None, user: str | None) -> None:
     """Delete SESSION, or all sessions of a user, with their scores.
 
     \b
@@ -206,7 +191,7 @@ def delete(project: Path, /, session: str | None, user: str | None, folder: Path
 
     if (session is None) == (user is None):
         raise UsageError("give either a session or --user")
-    click.echo(f"deleted {open_store(project, folder).delete(session=session, user_id=user)} sessions")
+    click.echo(f"deleted {open_store(project).delete(session=session, user_id=user)} sessions")
 
 
 # `harness online send`: stored runs as sessions.
@@ -256,37 +241,35 @@ def send(project: Path, /, run: str, url: str, variable: str | None, release: st
 # `harness online score`: a suite's scores for the sessions of production.
 
 
+_BETWEEN_ROUNDS_S = 30
+
+
 class Options(ModelOptions):
     """The options of `harness online score`."""
 
     rubric_name: str | None
     samples: int | None
-    in_flight: int | None
     otlp: str | None
     langfuse: bool
-    interval: float
 
 
 @click.command("score")
 @click.argument("suite")
-@store_option
 @click.option("--rubric", "rubric_name", metavar="NAME", help="Also judge by this rubric: a name or a file.")
 @model_options
 @click.option(
     "--samples", type=click.IntRange(1, 99), help="Number of times each question is asked; the majority decides."
 )
-@click.option("--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32.")
 @click.option("--otlp", metavar="URL", help="Send scores as gen_ai.evaluation.result events to this OTLP endpoint.")
 @click.option(
     "--langfuse", is_flag=True, help="Send scores to Langfuse, on the sessions' traces (LANGFUSE_HOST and keys)."
 )
-@click.option("--watch", is_flag=True, help="Repeat until interrupted; a round that fails is reported and repeated.")
-@click.option("--interval", type=click.FloatRange(1), default=60, show_default=True, help="Seconds between rounds.")
+@click.option(
+    "--watch", is_flag=True, help="Repeat every 30 seconds until interrupted; a round that fails is reported."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print each round as a line of JSON.")
-@click.pass_context
-def score(
-    ctx: click.Context, /, suite: str, folder: Path | None, watch: bool, as_json: bool, **options: Unpack[Options]
-) -> None:
+@click.pass_obj
+def score(project: Path, /, suite: str, watch: bool, as_json: bool, **options: Unpack[Options]) -> None:
     """Score the complete sessions that SUITE has not scored yet.
 
     \b
@@ -304,9 +287,7 @@ def score(
     from harness.production.settings import online_settings
     from harness.suite.loading import load_suite
 
-    refuse_typed(ctx, () if watch else ("interval",), "no --watch")
-    project: Path = ctx.obj
-    settings, loaded, store = online_settings(project), load_suite(project, suite), open_store(project, folder)
+    settings, loaded, store = online_settings(project), load_suite(project, suite), open_store(project)
     outbox = _outbox(store, options)
     judging = _judging(project, loaded, settings, options, outbox)
     is_first = True
@@ -317,7 +298,7 @@ def score(
         if not watch:
             return
         is_first = False
-        time.sleep(options["interval"])
+        time.sleep(_BETWEEN_ROUNDS_S)
 
 
 def _guarded(work: "Callable[[], dict[str, Any]]", *, watch: bool, is_first: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from harness.cli.issue import TrackerValues, refuse_unfiled, tracker_option
-from harness.cli.online import open_store, scored_facts, store_option
+from harness.cli.online import open_store, scored_facts
 from harness.text import one_line
 
 if TYPE_CHECKING:
@@ -25,11 +25,10 @@ class WatchOptions(TrackerValues):
 
 @click.command("report")
 @click.argument("suite")
-@store_option
 @click.option("--day", metavar="YYYY-MM-DD", help="Day of the report (UTC); default: the latest day with scores.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_obj
-def report(project: Path, /, suite: str, folder: Path | None, day: str | None, as_json: bool) -> None:
+def report(project: Path, /, suite: str, day: str | None, as_json: bool) -> None:
     """Report the scores of SUITE for one day of production, compared with the seven days before.
 
     \b
@@ -43,7 +42,7 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
     from harness.production.judging import day_rates
     from harness.production.watch import daily_report
 
-    store = open_store(project, folder)
+    store = open_store(project)
     facts = scored_facts(store, suite)
     days = facts.days()
     if not days:
@@ -68,7 +67,6 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
 
 @click.command("watch")
 @click.argument("suite")
-@store_option
 @click.option(
     "--file",
     "file_too",
@@ -81,9 +79,7 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
 @tracker_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
-def watch(
-    ctx: click.Context, /, suite: str, folder: Path | None, file_too: bool, **options: Unpack[WatchOptions]
-) -> None:
+def watch(ctx: click.Context, /, suite: str, file_too: bool, **options: Unpack[WatchOptions]) -> None:
     """Look for shifts in the scores of SUITE, day by day.
 
     \b
@@ -92,23 +88,28 @@ def watch(
     harness online watch support --accept 1f3a5b7c9d0e
 
     The test is valid if it is repeated daily: false alarms stay below the number per year that online.yaml declares
-    (default: 2). Exit 1 if an incident is open.
+    (default: 2). Exit 1 if an incident is open; one of criteria alone whose judge is not certified is only shown.
     """
     from harness.cli.console import print_json
     from harness.errors import ExitCode
+    from harness.production.judging import day_rates
     from harness.production.settings import online_settings
     from harness.production.watch import accept_incident, watch_shifts
     from harness.runs.store.drift_report import drift_reports
 
     refuse_unfiled(ctx, file_too=file_too)
     project: Path = ctx.obj
-    store = open_store(project, folder)
+    store = open_store(project)
     facts, settings = scored_facts(store, suite), online_settings(project).watch
     if options["accepted"] is not None:
         accept_incident(store.layout.watch, options["accepted"])
     look = watch_shifts(facts, suite, store.layout.watch, settings, drift_reports(project))
     filed = _file(project, look.incidents, options) if file_too else []
     open_ones = [one for one in look.incidents if one.is_open]
+    days = facts.days()
+    judged = day_rates(project, facts, suite, days[-1]) if days else {}
+    doubtful = {name for name, one in judged.items() if isinstance(one, str) or one.shortfall}
+    certain = [one for one in open_ones if any(shift.signal not in doubtful for shift in one.shifts)]
     if options["as_json"]:
         print_json({**look.model_dump(mode="json"), "filed": filed})
     else:
@@ -120,9 +121,12 @@ def watch(
             )
         for incident in look.incidents:
             _show_incident(incident)
+        for incident in open_ones:
+            if incident not in certain:
+                click.echo(f"  {incident.id} decides nothing: `harness judge agreement RUN --certify` tests its judge")
         for one in filed:
             click.echo(f"  {one['verb']}  {one['incident']}  {one['url']}{one['error'] or ''}")
-    ctx.exit(ExitCode.VERDICT if open_ones else ExitCode.DONE)
+    ctx.exit(ExitCode.VERDICT if certain else ExitCode.DONE)
 
 
 def _day(text: str) -> str:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 import click
 
 from harness.cli.main import LazyGroup, Verb
-from harness.cli.options import MODEL_MODES, PluginType, jobs_option, run_name, sandbox_option
+from harness.cli.options import Live, PluginType, jobs_option, live_option, run_name, sandbox_option
 
 if TYPE_CHECKING:
     from harness.improve.opening import OptimiseRequest
     from harness.improve.promotion import Promotion
     from harness.judging.settings import JudgeSettings
     from harness.plugins import Registry
-    from harness.suite.models import ModelMode, ToolMode
 
 
 _COMMANDS = {
@@ -73,9 +72,8 @@ class Options(TypedDict):
     budget_tokens: int | None
     budget_calls: int | None
     budget_minutes: float | None
-    tools: "ToolMode"
+    live: Live
     user: str | None
-    user_mode: "ModelMode | None"
     cases: tuple[str, ...]
     run_name: str | None
     sandbox: str
@@ -142,22 +140,11 @@ def _optimisers() -> "Registry":
 @click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the models have used this many tokens.")
 @click.option("--budget-calls", type=click.IntRange(1), help="Stop after this many requests to models and services.")
 @click.option("--budget-minutes", type=click.FloatRange(0, min_open=True), help="Stop this session after this time.")
-@click.option(
-    "--tools",
-    type=click.Choice(["replay", "sealed", "live"]),
-    default="replay",
-    show_default=True,
-    help="Tool mode of rollouts.",
-)
+@live_option("in rollouts, `model`, because recordings do not match revised agents")
 @click.option(
     "--user",
     metavar="KIND",
     help="Kind of simulated user: `script`, `model`, `logged`, `logged:RUN`; default: the cases' setting.",
-)
-@click.option(
-    "--user-mode",
-    type=click.Choice(MODEL_MODES),
-    help="Source of the answers of the users' model; default: live, because recordings do not match revised agents.",
 )
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 @click.option("--run-name", callback=run_name, help="Name of the run folder; default: derived from the options.")
@@ -250,9 +237,9 @@ def _request(project: Path, suite: str, options: Options) -> "OptimiseRequest":
         options=RunOptions(
             suite=suite,
             agent=agent_of(loaded)[0],
-            tools=options["tools"],
+            tools=options["live"].tools or "replay",
             user=options["user"],
-            user_mode=options["user_mode"],
+            user_mode=options["live"].model,
             cases=options["cases"],
             sandbox=options["sandbox"],
             jobs=options["jobs"],

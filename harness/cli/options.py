@@ -1,7 +1,7 @@
 """Options that several verbs share."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 SANDBOXES = ("docker", "docker-warm", "local")
-TOOL_MODES = ("replay", "sealed", "live", "record")
 
 
 class ShardType(click.ParamType[tuple[int, int]]):
@@ -82,6 +81,10 @@ def importers() -> "Registry":
     from harness.runs.foreign_runs import IMPORTERS
 
     return IMPORTERS
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+"""Of each verb that lists or shows."""
 
 
 def selection_options(command: Command) -> Command:
@@ -198,21 +201,80 @@ def jobs_option(command: Command) -> Command:
     )(command)
 
 
-# Options for models, simulated users and budgets.
+# Options for what is really asked, for simulated users and budgets.
 
-MODEL_MODES = ("replay", "record", "live")
+_ASKED: Final = {
+    "tools": "the real tools and hosts",
+    "sealed": "the suite's own services, restored for each trial",
+    "model": "the models, the agent's and the simulated users'",
+    "all": "tools and model",
+    "record": "store their answers too",
+    "none": "everything is replayed",
+}
+"""Word of `--live` -> its meaning."""
+
+
+class Live(NamedTuple):
+    """What `--live` says of both modes; None: the default of the verb or the suite holds."""
+
+    tools: 'Literal["replay", "sealed", "live", "record"] | None' = None
+    model: 'Literal["replay", "record", "live"] | None' = None
+
+
+class LiveType(click.ParamType[frozenset[str]]):
+    """Words with commas between them, as in `sealed,model`."""
+
+    name = "live"
+
+    def __init__(self, words: Iterable[str]) -> None:
+        """`words`: those of `_ASKED` that the verb knows."""
+        self._words = tuple(words)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        del param, ctx
+        return f"[{'|'.join(self._words)}]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
+        words = frozenset(word.strip() for word in str(value).split(","))
+        if unknown := sorted(words - {*self._words}):
+            self.fail(f"{unknown[0]!r} cannot be live; {alternatives(unknown[0], self._words)}", param, ctx)
+        return words
+
+
+def _together(ctx: click.Context, param: click.Parameter, given: tuple[frozenset[str], ...]) -> Live:
+    """What all words say, whether they are typed with commas or with several options."""
+    words = frozenset[str]().union(*given)
+    tools, model = not words.isdisjoint({"tools", "all"}), not words.isdisjoint({"model", "all"})
+    if "none" in words:
+        if len(words) > 1:
+            raise click.BadParameter("`none` stands alone: everything is replayed", ctx, param)
+        return Live("replay", "replay")
+    if tools and "sealed" in words:
+        raise click.BadParameter("the tools are either real (`tools`) or restored (`sealed`)", ctx, param)
+    if "record" in words and not (tools or model):
+        raise click.BadParameter("nothing is left to record: add `tools`, `model` or `all`", ctx, param)
+    asked: Literal["record", "live"] = "record" if "record" in words else "live"
+    return Live(asked if tools else "sealed" if "sealed" in words else None, asked if model else None)
+
+
+def live_option(
+    default: str, words: Sequence[str] = ("tools", "sealed", "model", "all", "none")
+) -> Callable[[Command], Command]:
+    """The option for what is really asked; `default` says what is asked without it."""
+    meaning = "; ".join(f"`{word}`: {_ASKED[word]}" for word in words)
+    return click.option(
+        "--live",
+        type=LiveType(words),
+        multiple=True,
+        callback=_together,
+        help=f"What is really asked, with commas between several; the rest is replayed. {meaning}. Default: {default}.",
+    )
 
 
 def model_options(command: Command) -> Command:
-    """The options for the model, the simulated users and the run's budget."""
+    """The options for the simulated users and the run's budget."""
     for option in reversed(
         (
-            click.option(
-                "--model",
-                type=click.Choice(MODEL_MODES),
-                help="Source of the models' answers, the agent's and the simulated users'; default: the suite's"
-                " settings, else replay.",
-            ),
             click.option(
                 "--user",
                 metavar="KIND",

@@ -109,7 +109,7 @@ class TrialItem(pytest.Item):
         run, stored = self.parent.runs.trial(self.parent.suite_name, selected, self.key)
         if stored is None:
             raise TrialNotMeasured(f"run {run.path.name} was stopped before this trial")
-        self._card = next(card for card in run.scorecards() if (card.case_id, card.attempt) == self.key)
+        self._card = run.scorecard(*self.key)
         self.trial_seconds = stored.trial.duration_s
         self.user_properties += _properties(run.path.name, self._card, stored)
         if self._card.outcome not in MEASURED:

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 import click
 
 from harness.cli.options import (
+    Live,
     agent_options,
     jobs_option,
+    live_option,
     model_options,
     sandbox_option,
     selection_options,
@@ -18,38 +20,39 @@ from harness.cli.options import (
 )
 from harness.errors import ExitCode, UsageError
 
-# `harness record --from-command`: a command of the user's machine becomes a case.
+# `harness record -- PROGRAM ...`: a command of the user's machine becomes a case.
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _SUITE = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _CASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-_OWN = (
-    *("task", "files", "excluded", "included", "providers", "api_key", "mcp", "tool_hosts", "secrets", "allow_writes"),
-    *("image", "seconds"),
-)
-_OF_A_SUITE = (*("agents", "variables", "prompts", "model", "user", "cases", "only", "failed_in", "jobs", "refresh"),)
+_OWN = ("excluded", "included", "mcp", "allow_writes", "image", "seconds")
+_OF_A_SUITE = (*("agents", "variables", "prompts", "live", "user", "cases", "only", "failed_in", "jobs", "refresh"),)
+
+
+class RecordCommand(click.Command):
+    """Takes what stands behind `--` as the words of a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keeps the words in `ctx.meta`."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta["harness.command"] = tuple(args[at + 1 :])
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """With the words."""
+        return [*super().collect_usage_pieces(ctx), "[-- PROGRAM ARGUMENT ...]"]
 
 
 def command_options(command: Command) -> Command:
-    """What is recorded of a command, and what it may reach."""
+    """What is copied for a command, and what it may reach."""
     for option in reversed(
         (
             click.option(
-                "--from-command",
-                metavar="COMMAND",
-                help="Make a case of this command: run it once in a sandbox, record what it asks, replay it offline."
-                " {task} in it stands for --task.",
-            ),
-            click.option("--task", metavar="TEXT", help="The case's task, which takes the place of {task}."),
-            click.option(
-                "--files",
-                type=click.Path(path_type=Path, file_okay=False),
-                help="The folder that the command works in, copied for the snapshot; default: an empty one.",
-            ),
-            click.option(
-                "--exclude", "excluded", multiple=True, metavar="GLOB", help="Leave these out of --files (repeatable)."
+                "--exclude", "excluded", multiple=True, metavar="GLOB", help="Leave these files out (repeatable)."
             ),
             click.option(
                 "--include",
@@ -58,29 +61,7 @@ def command_options(command: Command) -> Command:
                 metavar="GLOB",
                 help="Copy these although they are usually left out, or look like secrets (repeatable).",
             ),
-            click.option(
-                "--provider",
-                "providers",
-                multiple=True,
-                metavar="[openai|anthropic|URL|none]",
-                help="The models that the command asks (repeatable); default: those whose keys are set.",
-            ),
-            click.option("--api-key", metavar="NAME", help="The environment variable with the key for --provider URL."),
             click.option("--mcp", multiple=True, metavar="NAME=COMMAND", help="An MCP server over stdio (repeatable)."),
-            click.option(
-                "--tool-host",
-                "tool_hosts",
-                multiple=True,
-                metavar="[HOST|URL|HOST=URL]",
-                help="A host that the command calls over HTTP (repeatable).",
-            ),
-            click.option(
-                "--secret",
-                "secrets",
-                multiple=True,
-                metavar="NAME",
-                help="An environment variable that the MCP servers get; its value is never stored (repeatable).",
-            ),
             click.option(
                 "--allow-writes",
                 is_flag=True,
@@ -106,12 +87,14 @@ def refuse_mixed(ctx: click.Context, *, from_command: bool) -> None:
     if not from_command:
         for name in typed:
             if name in _OWN:
-                raise UsageError(f"{_flag(ctx, name)} is for a command", remedy="add --from-command 'PROGRAM ...'")
+                raise UsageError(
+                    f"{_flag(ctx, name)} is for a command", remedy="harness record [OPTIONS] -- PROGRAM ..."
+                )
         return
     for name in typed:
         if name in _OF_A_SUITE:
             raise UsageError(
-                f"{_flag(ctx, name)} is for a suite that exists, and not for --from-command", remedy="leave it out"
+                f"{_flag(ctx, name)} is for a suite that exists, and not for a command", remedy="leave it out"
             )
 
 
@@ -121,39 +104,33 @@ def record_and_report(ctx: click.Context, name: str | None, typed: Mapping[str, 
     from harness.cli.running import warn_of_no_isolation
     from harness.gateway.budgets import budget_of
     from harness.runs.commands.recording import proposed_suite, record_command
-    from harness.runs.commands.working_folder import CommandRequest, FolderChoice
+    from harness.runs.commands.working_folder import CommandRequest, FolderChoice, has_own_packages
 
-    suite, case_id = _names(name) if name is not None else (proposed_suite(typed["from_command"]), None)
-    files: Path | None = typed["files"]
-    if files is None and (typed["excluded"] or typed["included"]):
-        raise UsageError("--exclude and --include choose from a folder", remedy="name it: --files DIR")
+    words = ctx.meta["harness.command"]
+    suite, case_id = _names(name) if name is not None else (proposed_suite(words), None)
+    sandbox = typed["sandbox"]
+    if not was_typed(ctx, "sandbox") and typed["image"] is None and words and has_own_packages(words, os.environ):
+        sandbox = "local"
+        say("the program is one of a virtual environment of this machine, and is run in it: --sandbox local")
     request = CommandRequest(
-        typed=typed["from_command"],
+        typed=words,
         suite=suite,
         case_id=case_id,
-        task=typed["task"],
-        folder=None
-        if files is None
-        else FolderChoice(folder=files, exclude=typed["excluded"], include=typed["included"]),
-        providers=typed["providers"],
-        api_key=typed["api_key"],
+        folder=FolderChoice(folder=Path.cwd(), exclude=typed["excluded"], include=typed["included"]),
         mcp=_servers(typed["mcp"]),
-        hosts=typed["tool_hosts"],
-        secrets=typed["secrets"],
         allow_writes=typed["allow_writes"],
-        sandbox=typed["sandbox"],
+        sandbox=sandbox,
         image=typed["image"],
         seconds=typed["seconds"],
         budget=budget_of(typed["budget"]),
-        started_in=Path.cwd(),
         environment=dict(os.environ),
     )
-    warn_of_no_isolation(request.sandbox)
+    warn_of_no_isolation(sandbox)
     found = record_command(ctx.obj, request, say)
     if typed["as_json"]:
         print_json(_plain(found))
     else:
-        _show(found, request.sandbox)
+        _show(found, sandbox)
     return ExitCode.DONE if found.replayed.equal else ExitCode.VERDICT
 
 
@@ -233,7 +210,9 @@ def _show(found: Any, sandbox: str) -> None:
         line(f"note: {note}")
     for path in found.places:
         line(f"wrote {path}")
-    line(f"next: harness run {found.suite} --case {found.case_id} --sandbox {sandbox}")
+    where = "" if sandbox == "docker" else f" --sandbox {sandbox}"
+    line(f"next: harness run{where}     replays {found.suite} offline: the same answer, nothing paid")
+    line("then: harness init . --ci github     the workflow for pull requests")
 
 
 def _remedy(replayed: Any) -> str:
@@ -258,7 +237,7 @@ def _calls(trial: Any) -> int:
     return sum(trial.tiers.values())
 
 
-@click.command("record")
+@click.command("record", cls=RecordCommand)
 @click.argument("suite", required=False, metavar="[SUITE[/CASE]]")
 @click.option(
     "--agent",
@@ -268,6 +247,7 @@ def _calls(trial: Any) -> int:
     help="Version of the agent whose calls are recorded; default: all versions (repeatable).",
 )
 @agent_options
+@live_option("`all` that the suite declares", ("tools", "model", "all"))
 @model_options
 @selection_options
 @sandbox_option
@@ -288,9 +268,9 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     harness record drive_thru                   record the calls of every version of the agent
     harness record drive_thru --agent v2 --case order-correctness-007
     harness record grocery --agent shopper --with model=gpt-5,gpt-5-mini
-    harness record shop/total --from-command 'claude -p {task}' --task 'Mend total()' --files . --image claude
+    harness record -- python my_agent.py "book a table for two"
 
-    If the suite declares models of agents or users, their replies are recorded too; with --model replay they come from
+    If the suite declares models of agents or users, their replies are recorded too; with --live tools they come from
     the cassettes.
 
     New recordings are added to a cassette; existing recordings are kept and answer the agent, so that the recordings of
@@ -298,9 +278,9 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     Transient errors are not recorded, nor are calls after a lost write: record again in that case. Secrets are replaced
     before anything is written.
 
-    With --from-command, a suite is made from the command of a coding agent or script: SUITE with an environment, a
-    snapshot of --files and a case from one recorded run; or a further case of a SUITE with the same command. Exit 1
-    if the replay was not complete and equal.
+    With a command behind `--`, a suite is made of it: the command is run once in a sandbox, in a copy of this folder;
+    the model, tools and hosts that it asks are recorded, and replayed at once. The same command with another text adds
+    a case. Exit 1 if the replay was not complete and equal.
     """
     from harness.cassettes.check import unmatched_in
     from harness.cli.running import run_and_report
@@ -308,16 +288,23 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     from harness.runs.plan.variables import combinations
     from harness.suite.loading import load_suite
 
-    refuse_mixed(ctx, from_command=typed["from_command"] is not None)
-    if typed["from_command"] is not None:
+    is_command = "harness.command" in ctx.meta
+    refuse_mixed(ctx, from_command=is_command)
+    if is_command:
         ctx.exit(record_and_report(ctx, suite, typed))
     if suite is None:
-        raise UsageError("name a suite", remedy="harness record SUITE, or --from-command 'PROGRAM ...'")
+        raise UsageError("name a suite", remedy="harness record SUITE, or harness record -- PROGRAM ...")
     run = {name: value for name, value in typed.items() if name in RunOptions.model_fields}
-    options = RunOptions.model_validate({"suite": suite, "tools": "record", **run})
+    options = RunOptions.model_validate({"suite": suite, **run})
     loaded = load_suite(ctx.obj, suite)
-    if options.model is None and (loaded.model is not None or loaded.user.model is not None):
-        options = options.model_copy(update={"model": "record"})
+    live = typed["live"] if was_typed(ctx, "live") else Live("record", "record")
+    assert isinstance(live, Live)
+    has_model = loaded.model is not None or loaded.user.model is not None
+    modes = {
+        "tools": "record" if live.tools else "replay",
+        "model": None if not has_model else "record" if live.model else "replay",
+    }
+    options = options.model_copy(update=modes)
     named = {spec.partition("=")[0].strip() for spec in options.variables}
     declaring = tuple(
         version

@@ -1,4 +1,4 @@
-"""`harness report`: shows a stored run as text, Markdown, JUnit XML, JSON or HTML."""
+"""`harness report`: shows a stored run as text, Markdown, JUnit XML, JSON or pages."""
 
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack
@@ -9,7 +9,7 @@ from harness.cli.console import out, print_json
 from harness.cli.options import refuse_typed
 from harness.errors import UsageError, os_error_in_words
 from harness.reports.matrix import MatrixTable, matrix_table
-from harness.reports.render.matrix import MatrixView, matrix_markdown
+from harness.reports.render.matrix import matrix_markdown, matrix_view
 from harness.reports.summarising import summarise_run
 from harness.reports.summary import Summary
 from harness.runs.store.folder import RunFolder, run_path
@@ -19,7 +19,7 @@ Format = Literal["terminal", "markdown", "junit", "json"]
 
 
 class PageOptions(TypedDict):
-    """The options that `--html` needs."""
+    """The options that `--html` or `--site` needs."""
 
     against: str | None
     output: Path | None
@@ -36,7 +36,14 @@ class PageOptions(TypedDict):
     help="Format of the report.",
 )
 @click.option("--html", is_flag=True, help="Write a self-contained HTML file and print its path.")
-@click.option("--against", metavar="RUN", help="With --html: another run to compare with, case by case.")
+@click.option(
+    "--site",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write a folder of linked pages, and print the path of the first one.",
+)
+@click.option(
+    "--against", metavar="RUN", help="With --html or --site: another run to compare with; default: the baseline."
+)
 @click.option(
     "--output",
     "-o",
@@ -50,6 +57,7 @@ def command(
     run: str,
     form: Format,
     html: bool,
+    site: Path | None,
     **of_page: Unpack[PageOptions],
 ) -> None:
     """Show the stored RUN, or the table of a matrix (`harness run --with`).
@@ -59,27 +67,27 @@ def command(
     harness report models
     harness report tour-v2 --format junit > junit.xml
     harness report tour-v2 --html --against tour-v1 -o tour.html
+    harness report tour-v2 --site pages
 
-    The output is deterministic; the HTML file also counts the failures of the other stored runs.
+    The output is deterministic. The pages are those of `harness view`; they run no program and need no server.
     """
     project: Path = ctx.obj
     path = run_path(project, run)
     matrix = matrix_at(path)
-    if html:
-        refuse_typed(ctx, ("form",), "--html")
+    if html or site is not None:
+        refuse_typed(ctx, ("form",), "--html" if html else "--site")
     else:
-        refuse_typed(ctx, of_page, "no --html")
+        refuse_typed(ctx, of_page, "no --html or --site")
+    if site is not None:
+        refuse_typed(ctx, ("html", "output"), "--site")
     if matrix is not None:
-        report_matrix(path, matrix, "html" if html else form)
+        report_matrix(path, matrix, "html" if html or site else form)
         return
-    if html:
-        _write_html(project, run, **of_page)
+    if html or site is not None:
+        _write_pages(project, run, site, **of_page)
         return
-    from harness.cli.console import out
     from harness.cli.showing import show_summary
     from harness.reports.render.markdown import junit_xml, summary_json, summary_markdown
-    from harness.reports.summarising import summarise_run
-    from harness.runs.store.folder import RunFolder
 
     folder = RunFolder.open(run_path(project, run))
     summary = summarise_run(folder)
@@ -89,7 +97,7 @@ def command(
         case "markdown":
             click.echo(summary_markdown(summary), nl=False)
         case "junit":
-            click.echo(junit_xml(summary, folder.scorecards()), nl=False)
+            click.echo(junit_xml(summary, folder.cards()), nl=False)
         case "json":
             click.echo(summary_json(summary), nl=False)
 
@@ -106,14 +114,16 @@ def _kept(folder: "RunFolder", summary: "Summary") -> Path | None:
         return None
 
 
-def _write_html(project: Path, run: str, against: str | None, output: Path | None) -> None:
-    from harness.reports.html.page import write_html
-    from harness.runs.store.folder import RunFolder
+def _write_pages(project: Path, run: str, site: Path | None, against: str | None, output: Path | None) -> None:
+    from harness.reports.pages.files import write_html, write_site
 
     folder = RunFolder.open(run_path(project, run))
     other = None if against is None else RunFolder.open(run_path(project, against))
+    if site is not None:
+        click.echo(write_site(project, folder, site, other))
+        return
     name = "report.html" if other is None else f"report-against-{other.manifest.run}.html"
-    click.echo(write_html(folder, output or folder.path / "report" / name, other))
+    click.echo(write_html(project, folder, output or folder.path / "report" / name, other))
 
 
 # Prints a stored matrix.
@@ -127,7 +137,7 @@ def matrix_and_runs(path: Path, matrix: Matrix) -> list[tuple[RunFolder, Summary
 
 def show_matrix(table: MatrixTable) -> None:
     """Prints the table on standard output."""
-    out().print(MatrixView(table))
+    out().print(matrix_view(table))
 
 
 def report_matrix(path: Path, matrix: Matrix, form: str) -> None:

@@ -9,12 +9,13 @@ import click
 
 from harness.cli.console import out, print_json, say
 from harness.cli.options import (
-    TOOL_MODES,
+    Live,
     PluginType,
     ShardType,
     agent_options,
     executors,
     jobs_option,
+    live_option,
     model_options,
     refuse_typed,
     run_name,
@@ -31,7 +32,7 @@ from harness.runs.execution.run import run_plan
 from harness.runs.plan.plan import RunOptions
 
 _OF_NEW_RUNS = (
-    *("suite", "agent", "tools", "model", "user", "cases", "only", "failed_in", "trials", "run_name", "release"),
+    *("suite", "agent", "live", "lenient", "user", "cases", "only", "failed_in", "trials", "run_name", "release"),
     *("shard", "floors", "no_worse_than", "against_baseline", "max_inconclusive"),
 )
 """What a resumed run has in its folder; `plan_of` refuses variables and prompts."""
@@ -45,13 +46,13 @@ _OF_NEW_RUNS = (
     help="Version of the suite's agent, or `oracle` (plays the reference) or `nop` (does nothing).",
 )
 @agent_options
+@live_option(
+    "`none`, unless the suite says that its model is live", ("tools", "sealed", "model", "all", "record", "none")
+)
 @click.option(
-    "--tools",
-    type=click.Choice([*TOOL_MODES, "lenient"]),
-    default="replay",
-    show_default=True,
-    help="Who answers the tools' calls. `lenient`: as `replay`, but a replay miss is answered from the nearest earlier"
-    " state, which may be wrong; such answers are counted.",
+    "--lenient",
+    is_flag=True,
+    help="Answer a replay miss from the nearest earlier state, which may be wrong; such answers are counted.",
 )
 @model_options
 @sandbox_option
@@ -123,9 +124,9 @@ def command(ctx: click.Context, /, **typed: object) -> None:
     harness run drive_thru
     harness run drive_thru --agent v1 --only category=modifiers --trials 4
     harness run path/to/harbor_tasks --agent oracle
-    harness run grocery --agent shopper --with model=gpt-5,gpt-5-mini --model live --budget usd=2
+    harness run grocery --agent shopper --with model=gpt-5,gpt-5-mini --live model --budget usd=2
     harness run grocery --agent shopper --prompt @candidate
-    harness run drive_thru --tools sealed --fail-under task_success=0.9
+    harness run drive_thru --live sealed --fail-under task_success=0.9
     harness run grocery --trials 8 --stop-early --fail-under task_success=0.8
     harness run drive_thru --against-baseline
     harness run drive_thru --no-worse-than task_success=0.05 --no-worse-than cost_usd=10%
@@ -136,9 +137,11 @@ def command(ctx: click.Context, /, **typed: object) -> None:
     """
     if typed["resume"] is not None:
         refuse_typed(ctx, _OF_NEW_RUNS, "--resume")
-    if typed["tools"] == "lenient":
-        typed |= {"tools": "replay", "replay": "lenient"}
-    options = RunOptions.model_validate(typed)
+    if typed.pop("lenient"):
+        typed["replay"] = "lenient"
+    live = typed.pop("live")
+    assert isinstance(live, Live)
+    options = RunOptions.model_validate({**typed, "tools": live.tools or "replay", "model": live.model})
     if is_matrix(ctx.obj, options):
         ctx.exit(run_matrix_and_report(ctx.obj, options))
     ctx.exit(run_and_report(ctx.obj, options))

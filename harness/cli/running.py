@@ -4,15 +4,18 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from harness.cli.console import out, print_json, progress_bar, say
-from harness.cli.showing import show_baseline_gate, show_comparison, show_gate, show_summary
+from harness.cli.showing import show_summary
 from harness.errors import ExitCode
 from harness.reports.gates import check_floors, gate
 from harness.reports.margin import no_worse_than, refuse_malformed, refuse_unusable
 from harness.reports.render.markdown import write_report
 from harness.reports.render.sections import margin_lines
-from harness.reports.render.wording import crash_words, model_words, remedy_words, variable_words
+from harness.reports.render.wording import crash_words, model_words, reason_words, remedy_words, variable_words
 from harness.reports.summarising import summarise_run
 from harness.reports.summary import Summary
 from harness.runs.execution.run import Watch, run_plan
@@ -25,6 +28,9 @@ from harness.sandbox.providers import isolates
 from harness.scoring.scorecard import Scorecard
 from harness.suite.suites import Suite
 from harness.traces.trial import Trial
+
+if TYPE_CHECKING:
+    from harness.reports.compare import Comparison
 
 
 def run_and_report(project: Path, options: RunOptions) -> ExitCode:
@@ -83,7 +89,8 @@ def judge(summary: Summary, *, quiet: bool) -> ExitCode:
     gates, codes = summary.manifest.gates, [ExitCode.DONE]
     if gates.fail_under:
         result = gate(summary, gates.floors, gates.allow_unmeasured)
-        show_gate(out(quiet=quiet), result)
+        for check in result.checks:
+            out(quiet=quiet).print(f"gate {check.metric} >= {check.floor:g}: {_word(check.holding)} ({check.reason})")
         codes.append(result.exit_code)
     if summary.crashed:
         for line in crash_words(summary):
@@ -147,7 +154,7 @@ def _show_difference(folder: RunFolder) -> None:
     if earlier is not None:
         from harness.reports.compare import compare_runs  # the first run of a suite has none to be compared with
 
-        show_comparison(out(), compare_runs(earlier, folder))
+        _show_comparison(out(), compare_runs(earlier, folder))
 
 
 # The gate `--no-worse-than`: compares figures with the baseline.
@@ -182,7 +189,23 @@ def hold(project: Path, folder: RunFolder, *, allow_unmeasured: int, quiet: bool
     baseline = read_baseline(project, folder.manifest.suite)
     comparison = compare_with_baseline(baseline, folder)
     if not quiet:
-        show_comparison(console, comparison)
+        _show_comparison(console, comparison)
     gate = hold_against(baseline, folder, comparison, allow_unmeasured)
-    show_baseline_gate(console, gate)
+    console.print(f"gate baseline: {_word(gate.holding)} ({gate.reason})")
+    for one in gate.lost:
+        console.print(f"  lost {one.case_id}/{one.attempt}: {reason_words(one.reasons)}", markup=False, soft_wrap=True)
+    if gate.left_out:
+        unlike = ", ".join(gate.left_out)
+        console.print(f"  not compared, because the versions of the baseline differ: {unlike}", markup=False)
     return gate.exit_code
+
+
+def _word(holding: str) -> str:
+    return holding.replace("_", " ")
+
+
+def _show_comparison(console: Console, comparison: "Comparison") -> None:
+    from harness.reports.render.terminal import comparison_view  # a run without an earlier one shows none
+
+    console.print()
+    console.print(comparison_view(comparison))

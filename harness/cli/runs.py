@@ -1,10 +1,11 @@
 """`harness runs`, `harness trials` and `harness trend`: stored runs listed."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import json_option
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Maximum number of runs; the latest are listed.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@json_option
 @click.pass_obj
 def runs_command(project: Path, /, suite: str | None, last: int, as_json: bool) -> None:
     """List the stored runs; the latest is the last.
@@ -44,7 +45,7 @@ def runs_command(project: Path, /, suite: str | None, last: int, as_json: bool) 
     for row in rows:
         release = f", release {row.release}" if row.release else ""
         variables = f" ({variable_words(row.variables)})" if row.variables else ""
-        click.echo(f"{row.run}  {row.suite} {row.agent}{variables}{release}: {row.succeeded} of {row.scored} succeeded")
+        click.echo(f"{row.run}  {row.suite} {row.agent}{variables}{release}: {row.succeeded} of {row.scored} passed")
     if not rows:
         click.echo("no runs" if suite is None else f"no runs of {suite}")
 
@@ -55,7 +56,7 @@ def runs_command(project: Path, /, suite: str | None, last: int, as_json: bool) 
 @click.command("trials")
 @click.argument("run")
 @click.option("--failed", is_flag=True, help="Only trials that failed or whose success is unknown.")
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@json_option
 @click.pass_obj
 def trials_command(project: Path, /, run: str, failed: bool, as_json: bool) -> None:
     """List the trials of the stored RUN with their failed checks and failure modes.
@@ -66,13 +67,13 @@ def trials_command(project: Path, /, run: str, failed: bool, as_json: bool) -> N
 
     `harness explain RUN CASE` shows one of them step by step.
     """
-    from harness.cli.console import print_json
+    from harness.cli.console import print_json_list
     from harness.reports.named import trial_rows
     from harness.runs.store.folder import RunFolder
 
-    rows = trial_rows(RunFolder.open(run_path(project, run)).scorecards(), failed=failed)
+    rows = trial_rows(RunFolder.open(run_path(project, run)).each_card(), failed=failed)
     if as_json:
-        print_json([row.model_dump(mode="json") for row in rows])
+        print_json_list(row.model_dump(mode="json") for row in rows)
         return
     for row in rows:
         _show(row)
@@ -87,7 +88,7 @@ def _show(row: "TrialRow") -> None:
         click.echo(f"  {found.failure.replace('_', ' ')} ({found.kind.replace('_', ' ')}){where}")
 
 
-_WORDS = {True: "succeeded", False: "failed", None: "success unknown"}
+_WORDS = {True: "passed", False: "failed", None: "unknown"}
 
 
 # `harness trend`: shows a suite over its releases.
@@ -97,15 +98,10 @@ _WORDS = {True: "succeeded", False: "failed", None: "success unknown"}
 @click.argument("suite", required=False)
 @click.option("--agent", metavar="NAME", help="Only runs of this version of the agent.")
 @click.option("--last", type=click.IntRange(1, 100), default=6, show_default=True, help="Maximum number of releases.")
-@click.option("--fail-on-spike", is_flag=True, help="Exit 1 if a figure of the newest release is flagged.")
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(["terminal", "markdown", "json"]),
-    default="terminal",
-    show_default=True,
-    help="Format of the trend.",
+    "--fail-on-spike", is_flag=True, help="Exit 1 if a figure of the newest release of an agent and model is flagged."
 )
+@json_option
 @click.pass_context
 def trend_command(
     ctx: click.Context,
@@ -113,37 +109,32 @@ def trend_command(
     agent: str | None,
     last: int,
     fail_on_spike: bool,
-    form: Literal["terminal", "markdown", "json"],
+    as_json: bool,
 ) -> None:
-    """Show metrics and failure modes of SUITE by release, from the stored runs, and flag changes.
+    """Show metrics and failure modes of SUITE by release, a line for each agent and model, and flag changes.
 
     \b
     harness trend drive_thru
     harness trend drive_thru --agent v2 --last 3
 
-    Each release is tested against the shown earlier ones after each of its runs. The significance levels of all tests
-    sum to 5 % over any number of releases and runs, so that repeated tests raise no more false alarms. A flagged
-    release stays flagged. Notes below the tables give the number of worse cases at which the newest release would be
-    flagged. A run that cannot be read is listed and left out. Default SUITE: the only one that has runs.
+    Only complete runs count: selections of cases, such as a run of those that failed, and interrupted runs are named
+    and left out. Runs are pooled only if release, agent, model, variables and conditions are the same. Each release is
+    tested against the shown earlier ones of the same agent and model after each of its runs. The significance levels
+    of all these tests sum to 5 % over any number of releases and runs, so that repeated tests raise no more false
+    alarms. A flagged release stays flagged. Notes below the tables give the number of worse cases at which the newest
+    release would be flagged. A run that cannot be read is listed and left out. Default SUITE: the only one with runs.
     """
     from harness.cli.console import out, print_json
-    from harness.cli.showing import show_trend
     from harness.errors import ExitCode
-    from harness.reports.render.markdown import trend_markdown
+    from harness.reports.render.terminal import trend_view
     from harness.reports.trend import suite_of, trend
-    from harness.runs.store.baseline import damaged_in, runs_in
+    from harness.runs.store.baseline import opened_in
 
     project: Path = ctx.obj
-    runs = runs_in(project / "runs")
-    unreadable = damaged_in(project / "runs")
+    runs, unreadable = opened_in(project / "runs")
     found = trend(suite_of(runs, suite), runs, agent=agent, last=last, unreadable=unreadable)
-    match form:
-        case "terminal":
-            show_trend(out(), found)
-        case "markdown":
-            click.echo(trend_markdown(found), nl=False)
-        case "json":
-            print_json(found.model_dump(mode="json"))
-    newest = found.releases[-1].name
-    jumped = any(point.release == newest for _, point in found.spikes)
-    ctx.exit(ExitCode.VERDICT if fail_on_spike and jumped else ExitCode.DONE)
+    if as_json:
+        print_json({**found.model_dump(mode="json"), "releases": list(found.releases)})
+    else:
+        out().print(trend_view(found))
+    ctx.exit(ExitCode.VERDICT if fail_on_spike and found.jumped else ExitCode.DONE)

@@ -21,8 +21,9 @@ class CleanStream:
     def __init__(self, stream: IO[str]) -> None:
         self.stream = stream
 
-    def write(self, text: str) -> int:
-        self.stream.write(visible(text))
+    def write(self, text: str | bytes) -> int:
+        """Click writes the completions of a shell as bytes."""
+        self.stream.write(visible(text.decode("utf-8", "replace") if isinstance(text, bytes) else text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import click
 
 from harness.cli.issue import TrackerValues, tracker_option
-from harness.cli.online import open_store, since_ns, store_option
+from harness.cli.online import open_store, since_ns
 from harness.text import one_line
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ class SourceValues(TypedDict):
 
     since: str | None
     suite: str | None
-    folder: Path | None
 
 
 class ThemeListValues(SourceValues):
@@ -73,7 +72,6 @@ def _source_options(function: Any) -> Any:
         (
             click.option("--since", metavar="TIME", help="Only sessions received since: 7d (default), 12h, or a date."),
             click.option("--suite", metavar="SUITE", help="Only sessions that this suite scored; default: all suites."),
-            store_option,
             click.option("--json", "as_json", is_flag=True, help="Print JSON: see docs/reference/themes.md."),
         )
     ):
@@ -208,14 +206,14 @@ def _report(project: Path, run: str | None, options: SourceValues, *, remember: 
     from harness.runs.store.folder import RunFolder, run_path
 
     if run is not None:
-        values = {"--since": options["since"], "--suite": options["suite"], "--store": options["folder"]}
+        values = {"--since": options["since"], "--suite": options["suite"]}
         given = [name for name, value in values.items() if value]
         if given:
             raise UsageError(f"{given[0]} applies only to sessions of the store", remedy="omit RUN or the option")
         return themes_of_run(project, RunFolder.open(run_path(project, run)), remember=remember)
     begin_ns = since_ns(options["since"] or _DEFAULT_SINCE)
     since = datetime.fromtimestamp(begin_ns / 1e9, UTC).strftime("%Y-%m-%d")
-    store = open_store(project, options["folder"])
+    store = open_store(project)
     suite = options["suite"]
     return themes_of_store(project, store, since_ns=begin_ns, since=since, suite=suite, remember=remember)
 

@@ -16,23 +16,24 @@ if TYPE_CHECKING:
 
 _PAGES = (
     "harness.reports.pages.runs:PAGES",
+    "harness.reports.pages.found:PAGES",
     "harness.reports.pages.run:PAGES",
     "harness.reports.pages.trial:PAGES",
     "harness.reports.pages.compare:PAGES",
     "harness.reports.pages.trend:PAGES",
-    "harness.drift.pages:PAGES",
-    "harness.drift.pages:ISSUE_PAGES",
-    "harness.reports.pages.cassettes:PAGES",
-    "harness.reports.pages.misses:PAGES",
     "harness.reports.pages.annotate:PAGES",
     "harness.reports.pages.questions:PAGES",
-    "harness.reports.pages.workbench:PAGES",
-    "harness.reports.pages.tries:PAGES",
-    "harness.production.theme_pages:PAGES",
+    "harness.reports.pages.cassettes:PAGES",
+    "harness.reports.pages.misses:PAGES",
+    "harness.drift.pages:PAGES",
+    "harness.drift.pages:ISSUE_PAGES",
     "harness.production.pages:PAGES",
     "harness.production.pages:SESSION_PAGES",
-    "harness.reports.pages.variants:PAGES",
+    "harness.production.theme_pages:PAGES",
+    "harness.reports.pages.workbench:PAGES",
+    "harness.reports.pages.tries:PAGES",
     "harness.improve.pages:PAGES",
+    "harness.reports.pages.variants:PAGES",
 )
 """The pages of the app in the order of the navigation; each stands in the room whose data it shows."""
 
@@ -44,7 +45,7 @@ def app_pages() -> "tuple[PageSet, ...]":
 
 
 @click.command("view")
-@click.argument("folder", required=False, type=click.Path(file_okay=False, exists=True, path_type=Path))
+@click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path))
 @page_port_option
 @open_option
 @click.pass_obj
@@ -54,12 +55,24 @@ def command(project: Path, /, folder: Path | None, port: int, opens: bool) -> No
     \b
     harness view
     harness view path/to/project --port 8123 --no-open
+    harness view RUN.zip                       runs that CI kept, or that somebody sent
 
-    FOLDER is the project; without it, the one of `--project`. The printed link opens one browser, once; Enter prints
-    another. Ctrl-C ends the app. It changes nothing but labels, candidates of judges and the tags of runs, and can
-    ask a run in flight to stop.
+    FOLDER is the project; without it, the one of `--project`. A zip file of runs is unpacked for as long as the app is
+    open; nothing in it is believed, and no link in it is followed. The printed link opens one browser, once; Enter
+    prints another. Ctrl-C ends the app. It changes nothing but labels, candidates of judges and the tags of runs, and
+    can ask a run in flight to stop.
     """
-    serve_app(folder or project, port, opens=opens)
+    place = folder or project
+    if place.is_dir():
+        serve_app(place, port, opens=opens)
+        return
+    from tempfile import TemporaryDirectory
+
+    from harness.runs.store.archive import unpack_runs
+
+    with TemporaryDirectory(prefix="harness-view-") as unpacked:
+        names = unpack_runs(place, Path(unpacked) / "runs")
+        serve_app(Path(unpacked), port, opens=opens, start=f"/runs/{names[0]}" if len(names) == 1 else "/")
 
 
 def serve_app(project: Path, port: int, *, opens: bool, start: str = "/") -> None:

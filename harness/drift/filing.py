@@ -66,17 +66,11 @@ class TrackerAction(Frozen):
     duplicate: bool = False
 
 
-def plan(
-    report: DriftReport, issues: Sequence[TrackedIssue], *, most_new: int, least: Severity = "info"
-) -> list[TrackerAction]:
-    """Plans the actions. `most_new` is the number of new issues before the rest goes into a summary; findings below the
-    severity `least` are not filed.
-    """
-    wanted = _SEVERITIES[: _SEVERITIES.index(least) + 1]
+def plan(report: DriftReport, issues: Sequence[TrackedIssue], *, most_new: int) -> list[TrackerAction]:
+    """Plans the actions. `most_new` is the number of new issues before the rest goes into a summary."""
     groups: dict[Group, list[DriftFinding]] = defaultdict(list)
     for finding in report.findings:
-        if finding.severity in wanted:
-            groups[finding.tool, finding.severity].append(finding)
+        groups[finding.tool, finding.severity].append(finding)
     return list(_Planning(report, issues, groups).steps(most_new))
 
 
@@ -366,7 +360,6 @@ def file_report(
     outbox: ReportOutbox,
     *,
     most_new: int = MOST_NEW,
-    least: Severity = "info",
 ) -> tuple[Filing, ...]:
     """Files the reports in the outbox and then `report`; returns one result each, in that order.
 
@@ -378,27 +371,23 @@ def file_report(
     for one in sorted([*waiting, report], key=lambda look: look.seen.timestamp()):
         outbox.hold(one)
         stopped = next((filing.error for filing in found if filing.error and not filing.done), None)
-        filing = _filed(one, tracker, most_new, least) if stopped is None else (Filing(report=one, error=stopped), ())
+        filing = _filed(one, tracker, most_new) if stopped is None else (Filing(report=one, error=stopped), ())
         found.append(_put_away(*filing, outbox))
     return tuple(found)
 
 
-def planned(
-    report: DriftReport, tracker: IssueTracker, *, most_new: int = MOST_NEW, least: Severity = "info"
-) -> list[TrackerAction]:
+def planned(report: DriftReport, tracker: IssueTracker, *, most_new: int = MOST_NEW) -> list[TrackerAction]:
     """The actions that filing would take now; writes nothing."""
-    return plan(report, tracker.find(), most_new=most_new, least=least)
+    return plan(report, tracker.find(), most_new=most_new)
 
 
-def _filed(
-    report: DriftReport, tracker: IssueTracker, most_new: int, least: Severity
-) -> tuple[Filing, Sequence[TrackerAction]]:
+def _filed(report: DriftReport, tracker: IssueTracker, most_new: int) -> tuple[Filing, Sequence[TrackerAction]]:
     """The result, and the remaining steps."""
-    steps: list[TrackerAction] = plan(report, (), most_new=most_new, least=least)
+    steps: list[TrackerAction] = plan(report, (), most_new=most_new)
     done: list[Done] = []
     try:
         with tracker.exclusive():
-            steps = planned(report, tracker, most_new=most_new, least=least)
+            steps = planned(report, tracker, most_new=most_new)
             for one in _carried_out(steps, tracker):
                 done.append(one)
     except HarnessError as error:

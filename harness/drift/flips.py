@@ -168,7 +168,7 @@ class _Replays:
             ),
             Watch(say=plan.say),
         )
-        return {card.case_id: card.success for card in run.scorecards()}
+        return {card.case_id: card.success for card in run.cards()}
 
     def remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -180,12 +180,9 @@ class RefreshPlan:
 
     tools: Sequence[str] = ()
     cases: Sequence[str] = ()
-    fingerprints: Sequence[str] = ()
 
     def takes(self, finding: DriftFinding) -> bool:
-        return (not self.tools or finding.tool in self.tools) and (
-            not self.fingerprints or finding.fingerprint in self.fingerprints
-        )
+        return not self.tools or finding.tool in self.tools
 
 
 def refreshed(

@@ -9,6 +9,7 @@ from harness.reports.pages.markup import (
     Markup,
     bounded,
     chip,
+    empty,
     facts,
     fold,
     fragment,
@@ -39,7 +40,13 @@ def drift(ask: Ask) -> Page:
     pages = pages_of(len(reports), _PER_PAGE)
     number = ask.number("page", most=pages)
     shown = reports[(number - 1) * _PER_PAGE : number * _PER_PAGE]
-    parts = [_report(one) for one in shown] or [tag("p", "No check for drift is stored.", class_="empty")]
+    parts = [_report(one) for one in shown] or [
+        empty(
+            "No check for drift is stored.",
+            "harness drift run SUITE",
+            "asks the real tools and compares their answers.",
+        )
+    ]
     body = fragment(tag("h1", "Drift"), *parts, pager(number, pages, "/drift", ask.query))
     return Page(title="Drift", body=body, section="Drift")
 
@@ -82,7 +89,7 @@ def _finding(one: DriftFinding) -> Markup:
     return fold(head, tag("p", f"{words(one.tool)}, fingerprint {one.fingerprint}"), flips, cases, doubt, shown)
 
 
-PAGES = PageSet(shows={"/drift": drift}, entry=("Drift", "/drift"))
+PAGES = PageSet(shows={"/drift": drift}, entry=("Trust", "Drift", "/drift"))
 
 
 # Issues that the project keeps as files: their status, labels and text.
@@ -91,7 +98,9 @@ PAGES = PageSet(shows={"/drift": drift}, entry=("Drift", "/drift"))
 def issues(ask: Ask) -> Page:
     """`/issues`: those that are kept as files of the project."""
     if not (ask.project.path / "issues").is_dir():
-        nothing = tag("p", "The project keeps no issues as files.", class_="empty")
+        nothing = empty(
+            "The project keeps no issues as files.", "harness drift show RUN --help", "tells how drift files one."
+        )
         return Page(title="Issues", body=fragment(tag("h1", "Issues"), nothing), section="Issues")
     rows = [
         row(
@@ -124,4 +133,4 @@ def issue(ask: Ask) -> Page:
     return Page(title=bounded(found.title, 80), body=body, section="Issues")
 
 
-ISSUE_PAGES = PageSet(shows={"/issues": issues, "/issues/{number}": issue}, entry=("Issues", "/issues"))
+ISSUE_PAGES = PageSet(shows={"/issues": issues, "/issues/{number}": issue}, entry=("Trust", "Issues", "/issues"))

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -101,6 +101,8 @@ MAX_BODY_BYTES = 1024 * 1024
 _BLANKS = 1000
 _FEW = 10_000
 _BODY_TIMEOUT_S = 10.0
+_UNDONE: Final = frozenset({"", "identity", "gzip", "deflate", "br", "zstd"})
+"""Encodings that aiohttp's parser undoes."""
 
 
 class RouteHandler(Protocol):
@@ -120,7 +122,12 @@ def error_body(kind: str, message: str) -> bytes:
 
 
 async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> bytes:
-    """The whole body. Raises Refusal for one that is larger than `most`, one too many, too slow, or broken."""
+    """The whole body, without its encoding. Raises Refusal for one that is larger than `most`, one too many, too slow,
+    broken, or in an encoding that the server has not undone: nothing could be searched for in it.
+    """
+    if (encoding := ", ".join(request.headers.getall("content-encoding", ())).strip().lower()) not in _UNDONE:
+        known = ", ".join(sorted(_UNDONE - {""}))
+        raise Refusal(415, "bad_request", f"the content-encoding {encoding!r} is not read here; send one of {known}")
     if (request.content_length or 0) > most:
         raise _too_large(most)
     try:

@@ -29,9 +29,6 @@ class _Armed:
     spec: FaultSpec
     fired: int = 0
 
-    def strikes(self, number: int) -> bool:
-        return self.spec.call <= number < self.spec.call + self.spec.times
-
 
 class FaultySource:
     """Applies faults to the calls of one trial; if several apply to one call, the first declared one is used."""
@@ -47,7 +44,7 @@ class FaultySource:
         self._calls.update((request.tool.name, _ANY))
         for armed in self._armed:
             counted = self._calls[armed.spec.tool]
-            if armed.spec.tool in {request.tool.name, _ANY} and armed.strikes(counted):
+            if armed.spec.tool in {request.tool.name, _ANY} and armed.spec.call == counted:
                 return await self._struck(armed, request)
         return await self._inner.call(request)
 

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import KEPT_HEADERS, Redactor
-from harness.cassettes.transience import failure_of, is_transient
+from harness.cassettes.transience import failure_of
 from harness.gateway.bodies import Delivery, deliver
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.exchange import LargeWork
@@ -31,6 +31,7 @@ _REFUSED_KEY = frozenset({401, 403})
 _ASKED_AGAIN_AFTER_S = (0.0, 0.5, 1.0, 2.0)
 _OWN_REQUESTS_TAKE_S = 20.0
 _OWN_HEADERS = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
+_OWN_ANSWER_BYTES = 1024 * 1024
 _LONGEST_REASON = 300
 _RETRIES = 2
 """Retries of a request whose connection failed before an answer began. A model request changes nothing at the
@@ -73,7 +74,7 @@ class LiveModel:
         """
         answer, server = exchange.answer, _server(exchange.endpoint)
         model = (exchange.asked.model or exchange.endpoint.name)[:LONGEST_MODEL]
-        failed = answer is None or failure_of("model", answer.status, answer.body, outcome=answer.outcome) is not None
+        failed = answer is None or exchange.failure is not None
         answered = answer is not None and not failed and answer.status // 100 == 2
         self.ledger.count_model_request(server, model, answered=answered)
         if answered:
@@ -111,12 +112,19 @@ class LiveModel:
                         endpoint, exchange.query, _OWN_HEADERS, body if endpoint.method == "POST" else b"", model=model
                     ) as response,
                 ):
-                    if not is_transient(response.status, "model"):
+                    if await self._is_answered(response, is_reply=endpoint.wire is not None):
                         return False
                     hold_where_busy(self.limiter, endpoint.server, response.status, response.headers)
             except (TimeoutError, aiohttp.ClientError, ConnectionError):
                 continue
         return True
+
+    @staticmethod
+    async def _is_answered(response: aiohttp.ClientResponse, *, is_reply: bool) -> bool:
+        received, said = DecodedBody(response), b""
+        while is_readable(response.headers) and len(said) < _OWN_ANSWER_BYTES and (piece := await received.readany()):
+            said += piece
+        return failure_of("model", response.status, said, is_reply=is_reply) is None
 
     def _reason(self, exchange: ModelExchange) -> str:
         """The failure in words: the status and the provider's own message."""

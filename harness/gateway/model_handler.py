@@ -247,7 +247,7 @@ class ModelHandler:
         ]
         exchange.nearest = tuple(nearest)
         self._parts.exchange.ledger.keep_miss(
-            {"tool": tool, "arguments": summary_of(exchange), "nearest": list(nearest)}
+            {"tool": tool, "model": True, "arguments": summary_of(exchange), "nearest": list(nearest)}
         )
         parts = [f"no recording answers this request to {exchange.endpoint.path}"]
         parts += [f"nearest: {item['difference']}" for item in nearest] or ["nothing was recorded of this endpoint"]

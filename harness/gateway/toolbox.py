@@ -54,7 +54,9 @@ def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
         return None
     for name in _PLACEHOLDER.findall(tool.http.path):
         value = arguments.get(name)
-        if isinstance(value, dict | list | None) or not parameter_text(value) or _climbs(parameter_text(value)):
+        items = value if isinstance(value, list) else [value]
+        text = ",".join(map(parameter_text, items))
+        if any(isinstance(item, dict | list | None) for item in items) or not text or _climbs(text):
             return f"$.{name}: {canonical_json(value)} cannot stand in the path {tool.http.path!r}"
     return None
 
@@ -190,9 +192,9 @@ def _check_route(tool: ToolSpec) -> None:
                 f"tool {tool.name!r}: http.path: the argument {name!r} is not required and has no default",
                 remedy="list it in parameters.required: a path cannot omit an argument",
             )
-    for parameter, name in tool.http.query.items():
-        if name.strip("{}") not in known:
-            raise UsageError(f"tool {tool.name!r}: http.query.{parameter}: there is no argument {name.strip('{}')!r}")
+    for parameter, name, _ in tool.http.queried():
+        if name not in known:
+            raise UsageError(f"tool {tool.name!r}: http.query.{parameter}: there is no argument {name!r}")
 
 
 def _check_probes(suite: Suite, tools: dict[str, Tool]) -> None:

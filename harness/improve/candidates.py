@@ -11,7 +11,7 @@ from harness.errors import InvalidDocument, ResultsError, UsageError
 from harness.runs.trial.agents import Agent, open_agent
 from harness.suite.agents import AgentVersion, OptimiseSpec
 from harness.suite.suites import Suite
-from harness.text import alternatives
+from harness.text import alternatives, tokens_of
 from harness.values import Frozen, digest_of
 
 OF_TOOL: Final = "tool:"
@@ -75,7 +75,6 @@ def read_candidate(folder: Path) -> Candidate:
     return found
 
 
-_BYTES_PER_TOKEN = 4
 WINDOW_TOKENS: Final = 8_000
 """How long one text may become."""
 
@@ -173,11 +172,6 @@ def refuse_versions(suite: Suite, components: tuple[Component, ...]) -> None:
                 remedy="list it under `prompts` without a name meanwhile; `harness optimise promote` writes the"
                 " accepted text as a version with the label `candidate`",
             )
-
-
-def tokens_of(text: str) -> int:
-    """The estimated number of tokens: one for every four bytes."""
-    return -(-len(text.encode()) // _BYTES_PER_TOKEN)
 
 
 def agent_folder(suite: Suite) -> Path:

@@ -53,12 +53,6 @@ class AgentInvocation(Frozen):
     calls: tuple[ToolInvocation, ...]
     returned: JsonValue
 
-    @property
-    def words(self) -> str:
-        """For a reflector."""
-        made = ", ".join(f"{call.tool}({canonical_json(call.arguments)})" for call in self.calls) or "none"
-        return f"request: {self.given}\ncalls: {made}\nanswer: {self.returned}"
-
 
 def invocations_of(trial: Trial, agent: str, tools: Sequence[ToolSpec]) -> list[AgentInvocation]:
     """The invocations of `agent` in a trial, in order; none if no call is known to have run it."""
@@ -193,9 +187,9 @@ class InvocationTrials:
         return own, verdict
 
     def _rollout(self, candidate: Candidate, case: str, done: Mapping[int, tuple[Trial, TrialVerdict]]) -> Rollout:
-        ended = [(one, *done[one.number]) for one in self._invocations_of(case)]
-        verdict = joined_verdict([(one, verdict) for one, _, verdict in ended])
-        return rollout_of(case, candidate, [trial for _, trial, _ in ended], verdict)
+        ended = [done[one.number] for one in self._invocations_of(case)]
+        verdict = joined_verdict([verdict for _, verdict in ended])
+        return rollout_of(case, candidate, [trial for trial, _ in ended], verdict)
 
     def _invocations_of(self, case: str) -> Sequence[AgentInvocation]:
         if case not in self.invocations:
@@ -276,11 +270,12 @@ def _own_part(trial: Trial, before: Sequence[str], agent: str) -> Trial:
     return trial.model_copy(update={"trajectory": trajectory})
 
 
-def joined_verdict(judged: Sequence[tuple[AgentInvocation, TrialVerdict]]) -> TrialVerdict:
+def joined_verdict(judged: Sequence[TrialVerdict]) -> TrialVerdict:
     """The verdict of one case, of its invocations'."""
     return TrialVerdict(
-        domains=means([verdict.domains for _, verdict in judged]),
-        criteria=means([verdict.criteria for _, verdict in judged]),
-        vetoes=tuple(veto for _, verdict in judged for veto in verdict.vetoes),
-        feedback="\n\n".join(f"{one.words}\n{verdict.feedback}" for one, verdict in judged),
+        domains=means([verdict.domains for verdict in judged]),
+        criteria=means([verdict.criteria for verdict in judged]),
+        vetoes=tuple(veto for verdict in judged for veto in verdict.vetoes),
+        feedback="\n\n".join(verdict.feedback for verdict in judged),
+        conversation="\n\n".join(verdict.conversation for verdict in judged),
     )

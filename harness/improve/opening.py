@@ -40,7 +40,6 @@ from harness.improve.rollouts import CostEstimate, MeanUse, Rollout, Rollouts, S
 from harness.improve.search import optimisers_of
 from harness.improve.sizing import OptimisationSettings, RolloutDemand, demand_of, minibatch_of
 from harness.improve.trial_verdict import TrialJudge, TrialVerdict, open_judge
-from harness.improve.unread import dry_trial, refuse_unopened
 from harness.improve.whole_trials import live, open_whole_trials, rollout_of
 from harness.judging.calibration_questions import ModelReflector, Reflector
 from harness.judging.prompts import PromptRegistry
@@ -240,12 +239,6 @@ def _known_use(plan: RunPlan, trace: str | None, invocations: tuple[str, Collect
     return mean_use(rollouts) if len(rollouts) == len(trials) else MeanUse()
 
 
-def acting(plan: RunPlan, trace: str) -> set[str]:
-    """The agents that act in the run."""
-    trials = (stored.trial for stored in traced_run(plan, trace).trials())
-    return {step.agent for trial in trials for step in trial.trajectory.steps if step.agent is not None}
-
-
 def _use_of_agent(plan: RunPlan, trace: str, agent: str, cases: Collection[str]) -> MeanUse:
     found: dict[str, list[Usage]] = {}
     for trial in (stored.trial for stored in traced_run(plan, trace).trials()):
@@ -311,8 +304,6 @@ class PreparedOptimisation:
         self.stored.begin(self.resolved.asked)
         lock = WriterLock(self.stored.folder)
         try:
-            if not (self.stored.folder / "journal.jsonl").exists():  # nothing is spent yet
-                self._refuse_unopened()
             asking = SpendingMeter(limits=self.request.limits, budget=self.budget, stopping=stopping)
             self._optimisation(_NoRollouts(), asking).probe()
             with self.resolved.rollouts(self.judge, self.budget, say, stopping) as rollouts:
@@ -351,15 +342,6 @@ class PreparedOptimisation:
             looks_before=len(self.looks),
             about_to_look=lambda held: record_look(looks_path(suite.folder), _held_out_use(name, request, held, again)),
         )
-
-    def _refuse_unopened(self) -> None:
-        """Raises UsageError for a component whose texts the program does not open, as far as that is known for free."""
-        resolved, trace = self.resolved, self.request.trace
-        case = split_cases(resolved.asked.cases).train[0]
-        asked = resolved.invocations[case][0] if resolved.invocations else None
-        known = () if trace is None or asked is not None else acting(resolved.plan, trace)
-        found = dry_trial(resolved.plan, candidate_of(resolved.texts), case, asked, lambda _: None)
-        refuse_unopened(found, resolved.components, known)
 
 
 def prepare_optimisation(project: Path, request: OptimiseRequest) -> PreparedOptimisation:

@@ -47,7 +47,6 @@ from harness.improve.sizing import (
     paid_revisions,
     refuse_budget_below,
 )
-from harness.improve.unread import refuse_unread
 from harness.judging.calibration_questions import Reflector
 
 # Leaves out what a picked candidate changes for nothing, before the held-out cases are looked at.
@@ -75,7 +74,7 @@ class _Segment:
 def pruned(search: Search, picked: Candidate, rules: AcceptanceRules, most: int) -> tuple[Candidate, Pruning]:
     """The pick, or a smaller candidate whose scores on training and validation cases are no lower.
 
-    Takes `most` rollouts at the highest, cached ones included; what could not be tried by then stays.
+    Takes `most` rollouts at the highest, beside the pick's validation; what could not be tried by then stays.
     """
     pruner = _Pruner(search=search, picked=picked, rules=rules, most=most)
     return pruner.result()
@@ -92,21 +91,23 @@ class _Pruner:
     _kept: list[_Segment] = field(default_factory=list)
     """The changes that are not reverted."""
     _best: Candidate = field(init=False)
+    _run: set[tuple[str, str]] = field(init=False)
+    """Candidate and part whose rollouts are there: a set of its own, so that a resumed session counts the same."""
 
     def __post_init__(self) -> None:
         texts = self.search.start.texts
         self._layout = {file: list(_segments(file, texts[file], text)) for file, text in self.picked.texts.items()}
         self._changes = [one for segments in self._layout.values() for one in segments if one.before != one.after]
         self._kept, self._best = list(self._changes), self.picked
+        self._run = {(self.picked.id, "validation")}
 
     def result(self) -> tuple[Candidate, Pruning]:
-        cases = len(self._train) + len(self._validation)
-        self.out_of_rollouts = len(self._changes) > 1 and 2 * cases > self.most
-        if len(self._changes) > 1 and not self.out_of_rollouts:
-            self.asked += cases
-            by_file = [[one for one in self._changes if one.file == file] for file in self._layout]
-            for group in by_file:
-                self._reduce(group)
+        """Tries all by validation, which is cheap, and the result by training; if that loses, each try by both."""
+        if len(self._changes) > 1:
+            self._reduce_all(("validation",), self.most - 2 * len(self._parts["training"]))
+            if self._best != self.picked and not self._keeps_score(self._best, "training", self.most):
+                self._kept, self._best, self.out_of_rollouts = list(self._changes), self.picked, False
+                self._reduce_all(tuple(self._parts), self.most)
         told = Pruning(
             candidate=self._best.id,
             changes=len(self._changes),
@@ -116,40 +117,49 @@ class _Pruner:
         )
         return self._best, told
 
-    def _reduce(self, group: Sequence[_Segment]) -> None:
+    def _reduce_all(self, parts: Sequence[str], most: int) -> None:
+        for file in self._layout:
+            self._reduce([one for one in self._changes if one.file == file], parts, most)
+
+    def _reduce(self, group: Sequence[_Segment], parts: Sequence[str], most: int) -> None:
         """Reverts the whole group, or what can be reverted of each half."""
-        if not group or self._dropped(group) or len(group) == 1:
+        if not group or self._dropped(group, parts, most) or len(group) == 1:
             return
         half = len(group) // 2
-        self._reduce(group[:half])
-        self._reduce(group[half:])
+        self._reduce(group[:half], parts, most)
+        self._reduce(group[half:], parts, most)
 
-    def _dropped(self, group: Sequence[_Segment]) -> bool:
+    def _dropped(self, group: Sequence[_Segment], parts: Sequence[str], most: int) -> bool:
         """Whether the candidate without the group is as good, which then takes the place of the best one."""
         left = [one for one in self._kept if one not in group]
         if not left:
             return False
-        if self.asked + len(self._validation) + len(self._train) > self.most:
-            self.out_of_rollouts = True
-            return False
-        smaller = self._candidate_with(left)
-        search = self.search
+        smaller, search = self._candidate_with(left), self.search
         if any(search.unusable(file, search.start.texts[file], text) for file, text in smaller.texts.items()):
             return False
         gone = [words for one in self._changes if one not in left for words in one.words]
-        search.task.lineage.smaller(smaller, gone)
-        if not all(self._keeps_score(smaller, part, cases) for part, cases in self._cases_by_part.items()):
+        if not all(self._keeps_score(smaller, part, most, gone) for part in parts):
             return False
         self._kept, self._best = left, smaller
         return True
 
-    def _keeps_score(self, smaller: Candidate, part: str, cases: Sequence[str]) -> bool:
-        """Whether the score of the pick is kept on these cases, and nothing is broken or dearer that was not."""
-        task = self.search.task
-        self.asked += len(cases)
+    def _keeps_score(self, smaller: Candidate, part: str, most: int, gone: Sequence[str] = ()) -> bool:
+        """Whether the score of the pick is kept on these cases, and nothing is broken or dearer that was not. False
+        if the rollouts that are missing are more than `most` leaves. `gone`: the changes that are left out, for the
+        record of a new candidate.
+        """
+        task, cases = self.search.task, self._parts[part]
+        new = {(one.id, part) for one in (self.picked, smaller)} - self._run
+        if self.asked + len(new) * len(cases) > most:
+            self.out_of_rollouts = True
+            return False
+        if gone:
+            task.lineage.smaller(smaller, gone)
+        self._run |= new
+        self.asked += len(new) * len(cases)
         before, after = task.cache.rollouts(self.picked, cases), task.cache.rollouts(smaller, cases)
         task.lineage.scored(smaller, part, after)
-        in_use = task.cache.rollouts(self.search.start, self._validation)
+        in_use = task.cache.rollouts(self.search.start, self._parts["validation"])
         dear = part == "validation" and costs_too_much(in_use, after, self.rules)
         return not (dear or _score_falls(task.objective, before, after) or task.objective.breaches(before, after))
 
@@ -161,16 +171,9 @@ class _Pruner:
         return candidate_of(texts, self.picked.id)
 
     @property
-    def _cases_by_part(self) -> Mapping[str, Sequence[str]]:
-        return {"validation": self._validation, "training": self._train}
-
-    @property
-    def _train(self) -> Sequence[str]:
-        return self.search.task.split.train
-
-    @property
-    def _validation(self) -> Sequence[str]:
-        return self.search.task.split.validation
+    def _parts(self) -> Mapping[str, Sequence[str]]:
+        split = self.search.task.split
+        return {"validation": split.validation, "training": split.train}
 
 
 def _score_falls(objective: WeightedObjective, before: Sequence[Rollout], after: Sequence[Rollout]) -> bool:
@@ -472,3 +475,48 @@ class Optimisation:
 def _known_scores(repeated: Sequence[Sequence[float | None]]) -> tuple[tuple[float, ...], ...]:
     found = (tuple(value for value in values if value is not None) for values in repeated)
     return tuple(values for values in found if values)
+
+
+# Refuses a component whose texts the agent's program does not open: no revision of them could change anything.
+
+
+def refuse_unread(
+    cache: RolloutCache,
+    start: Candidate,
+    components: Sequence[Component],
+    cases: Sequence[str],
+    say: Callable[[str], None],
+) -> None:
+    """Runs the texts in use on training cases, one first and the others if a text was not opened in it.
+
+    The rollouts are kept for the search. Raises UsageError for a component none of whose files was opened in any of
+    them; a file that was not opened beside others that were is reported. Nothing is concluded if trials were not
+    measured, or if what they open cannot be observed. Descriptions of tools are shown by the gateway, and are not
+    checked.
+    """
+    read: set[str] = set()
+    ran = 0
+    for some in (cases[:1], cases[1:]):
+        found = [one for one in cache.rollouts(start, some) if _was_measured(one)]
+        if any(one.texts_read is None for one in found):
+            say("whether the agent reads its texts cannot be observed in this sandbox")
+            return
+        ran += len(found)
+        read.update(name for one in found for name in one.texts_read or ())
+        if all(file in read for component in components for file in component.files):
+            return
+    for component in components if ran else ():
+        unread = [file for file in component.files if file not in read]
+        if unread == list(component.files) and unread and not component.tools:
+            raise UsageError(
+                f"the agent read no text of the component {component.name!r} in {ran} training trials: "
+                f"{', '.join(unread)}",
+                remedy="have the program open it in the folder of its files, or take the component out of "
+                "`optimise.components`; if few cases need it, --minibatch tries more of them",
+            )
+        if unread:
+            say(f"component {component.name}: not read in {ran} training trials: {', '.join(unread)}")
+
+
+def _was_measured(rollout: Rollout) -> bool:
+    return any(score is not None for score in rollout.domains.values())

@@ -39,7 +39,7 @@ class Pruning(Frozen):
     """Changed lines of the pick."""
     kept: int
     rollouts: int
-    """Asked for, cached ones included."""
+    """Asked for beside the pick's validation."""
     out_of_rollouts: bool = False
     """Whether a change was kept because no rollouts were left to try the texts without it."""
 

@@ -2,7 +2,7 @@
 
 from harness.improve.outcome import StoredOptimisation
 from harness.improve.report import curve_lines, diff_lines, result_lines, tree_lines
-from harness.reports.pages.markup import Markup, block, bounded, fragment, link, path_of, tag
+from harness.reports.pages.markup import Markup, block, bounded, empty, fragment, link, path_of, tag
 from harness.reports.pages.request import Ask, Page, PageSet
 
 
@@ -10,7 +10,7 @@ def optimisations(ask: Ask) -> Page:
     """`/optimisations`."""
     names = [path.name for path in sorted(ask.project.index.runs.glob("[!.]*")) if StoredOptimisation(path).exists]
     items = [tag("li", link(path_of("optimisations", name), name)) for name in names[:500]]
-    nothing = tag("p", "No optimisation is stored.", class_="empty")
+    nothing = empty("No optimisation is stored.", "harness optimise SUITE", "makes the first one.")
     body = fragment(tag("h1", "Optimisations"), tag("ul", *items, class_="verdicts") if items else nothing)
     return Page(title="Optimisations", body=body, section="Optimisations")
 
@@ -41,5 +41,5 @@ def _block(title: str, lines: list[str]) -> Markup:
 
 PAGES = PageSet(
     shows={"/optimisations": optimisations, "/optimisations/{name}": optimisation},
-    entry=("Optimisations", "/optimisations"),
+    entry=("Improve", "Optimisations", "/optimisations"),
 )

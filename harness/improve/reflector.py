@@ -16,10 +16,13 @@ from pydantic import Field, model_validator
 from harness.improve.candidates import OF_TOOL, Component
 from harness.improve.rollouts import Rollout
 from harness.suite.documents import read_document
+from harness.text import tokens_of
 from harness.values import Frozen
 
 MARK = "```"
 _MAX_FEEDBACK = 4_000
+_MOST_TOKENS = 12_000
+"""Of the conversations of one request; an example beyond them has its failures alone."""
 
 _REQUEST = """You improve the texts that an agent works by. The agent has these components:
 {components}
@@ -94,9 +97,12 @@ def _feedback(failing: Sequence[Rollout]) -> str:
     """Untrusted: it quotes trajectories. Marks are taken out, so that none of it can pass for the text."""
     if not failing:
         return ""
-    parts = [
-        f"## Example {number}\n{_scores(one.domains)}\n{_feedback_text(one)}" for number, one in enumerate(failing, 1)
-    ]
+    parts = []
+    left = _MOST_TOKENS
+    for number, one in enumerate(failing, 1):
+        left -= tokens_of(one.conversation)
+        said = f"\nThe conversation:\n{one.conversation}".replace(MARK, "'''") if one.conversation and left >= 0 else ""
+        parts.append(f"## Example {number}\n{_scores(one.domains)}\n{_feedback_text(one)}{said}")
     return "# Conversations under these texts\n\n" + "\n\n".join(parts) + "\n\n"
 
 

@@ -39,6 +39,8 @@ class Rollout(Frozen):
     name, one entry for each occurrence."""
     feedback: str = ""
     """What a reflector receives: step, criterion, failure mode and dependent steps of each failure."""
+    conversation: str = ""
+    """What it is shown beside that: the messages, calls and answers."""
     steps: int = Field(default=0, ge=0)
     cost_usd: float | None = None
     """None: the price is not known."""

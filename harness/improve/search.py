@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
 
 from harness.errors import InvalidDocument, UsageError
-from harness.improve.candidates import WINDOW_TOKENS, Candidate, Component, candidate_of, tokens_of
+from harness.improve.candidates import WINDOW_TOKENS, Candidate, Component, candidate_of
 from harness.improve.held_out import CaseSplit
 from harness.improve.lineage import Lineage, WeightedObjective, mean_score, measured_pairs
 from harness.improve.reflector import ReflectionRequest, proposed_text
@@ -17,6 +17,7 @@ from harness.improve.rollouts import Rollout, RolloutCache
 from harness.improve.trial_verdict import means
 from harness.plugins import Registry
 from harness.suite.documents import yaml_values
+from harness.text import tokens_of
 
 # Texts that a program reads as data, such as a file of examples in JSON, must stay readable.
 

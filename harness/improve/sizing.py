@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.improve.acceptance import AcceptanceRules
-from harness.improve.candidates import Component, tokens_of
+from harness.improve.candidates import Component
 from harness.improve.held_out import CaseSplit
 from harness.improve.outcome import Mode
 from harness.improve.reflector import ReflectionRequest, read_rule_book
@@ -15,6 +15,7 @@ from harness.improve.rollouts import SearchBudget
 from harness.improve.search import Vetoes
 from harness.judging.settings import JudgeSettings
 from harness.suite.suites import Suite
+from harness.text import tokens_of
 from harness.values import Frozen
 
 

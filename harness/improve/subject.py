@@ -124,7 +124,7 @@ def as_it_ran(project: Path, suite: Suite, manifest: RunManifest) -> Suite:
 def tool_mode(subject: StoredSubject, wanted: ToolMode | None) -> ToolMode:
     """Who answers after the fork: what was asked for, else what the suite has."""
     if wanted == "record":
-        raise UsageError("a fork never records: its calls are not the agent's own", remedy="use --tools sealed")
+        raise UsageError("a fork never records: its calls are not the agent's own", remedy="use --live sealed")
     return wanted or variant_tool_mode(subject.suite)
 
 
@@ -173,8 +173,8 @@ class RunChecks:
         if variant_tool_mode(suite) == "replay":
             return "its tools are neither services of the environment nor recorded on a cassette", record
         return (
-            "its case has no cassette, from which --tools replay would answer after the step",
-            f"{record}, or use --tools {variant_tool_mode(suite)}",
+            "its case has no cassette, from which `--live none` would answer after the step",
+            f"{record}, or use --live {'tools' if variant_tool_mode(suite) == 'live' else 'sealed'}",
         )
 
     def _of_agent(self, card: Scorecard) -> Refusal | None:
@@ -284,7 +284,7 @@ def _tell_not_deterministic(
         say(
             f"the agent is not deterministic: {len(early)} of {len(others)} other attempts of run"
             f" {subject.manifest.run!r} do something else at step {min(early)} or later after the same answers, so"
-            " that this may end at the first difference; pin what it draws from (a seed, `clock:`, --model replay)"
+            " that this may end at the first difference; pin what it draws from (a seed, `clock:` or --live none)"
         )
 
 

@@ -6,8 +6,9 @@ that could be traded for another one: what breaks it vetoes the candidate.
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +20,12 @@ from harness.judging.panel import ConcurrentPanels, Panel, PanelTask
 from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import Rubric
 from harness.judging.settings import JudgeSettings, judge_settings
+from harness.judging.transcripts import build_transcript
 from harness.judging.verdicts import Judgement, score_rubric
 from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
+from harness.text import shortened, tokens_of
 from harness.traces.outcomes import MEASURED
 from harness.traces.trajectory import Step, Trajectory
 from harness.traces.trial import Trial
@@ -31,6 +34,11 @@ from harness.values import canonical_json
 CHECKS: Final = "checks"
 """The domain of the suite's checks: the share of those decided that passed."""
 _SHOWN: Final = 300
+_SPOKEN: Final = ("user", "reported", "agent", "narration", "call", "result", "answer", "state")
+_MOST_TOKENS: Final = 2_000
+"""Of one conversation that a reflector is shown."""
+_LONGEST_MESSAGE: Final = 1_200
+"""Characters of one message, call or answer in it."""
 _STEP: Final = "step:"
 
 
@@ -46,6 +54,8 @@ class TrialVerdict:
     """Criterion -> 1: passed, 0: failed; None: neither."""
     feedback: str
     """What went wrong, with step, agent, criterion, failure mode and dependent steps."""
+    conversation: str = ""
+    """What was said and done, for a reflector: a line for each message, call and answer, within a budget of tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +124,35 @@ def _verdict(rubric: Rubric | None, scored: tuple[Trial, Scorecard], judgements:
         criteria={one.criterion: None if one.passed is None else float(one.passed) for one in judgements},
         vetoes=(*_broken(rubric, failed), *_forbidden(card, trial)),
         feedback="\n".join(_feedback(rubric, trial, card, failed)),
+        conversation=conversation(trial, {index for one in failed for index in _cited(trial.trajectory, one)}),
     )
+
+
+def conversation(trial: Trial, cited: Collection[int] = ()) -> str:
+    """The user's words, the agents' words, and the calls with their answers, in order.
+
+    If they are more than the budget holds, the steps `cited` by failures stay first, then the user's words, then the
+    latest. Further lines of a message are indented, so that no text can pass for another speaker's.
+    """
+    pieces = [one for one in build_transcript(trial).pieces if one.kind in _SPOKEN]
+    lines = [
+        "\n    ".join(f"{one.who}: {shortened(one.text, _LONGEST_MESSAGE, ' [cut off]')}".splitlines())
+        for one in pieces
+    ]
+    first = sorted(
+        range(len(pieces)), key=lambda n: (pieces[n].step not in cited, pieces[n].kind not in ("user", "answer"), -n)
+    )
+    left, kept = _MOST_TOKENS, set[int]()
+    for number in first:
+        left -= tokens_of(lines[number])
+        if left < 0:
+            break
+        kept.add(number)
+    told: list[str] = []
+    for is_kept, numbers in groupby(range(len(lines)), key=kept.__contains__):
+        some = list(numbers)
+        told += [lines[n] for n in some] if is_kept else [f"[{len(some)} messages, calls or answers left out]"]
+    return "\n".join(told)
 
 
 def means(maps: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
@@ -160,14 +198,11 @@ def _forbidden(card: Scorecard, trial: Trial) -> Iterator[str]:
 def _feedback(rubric: Rubric | None, trial: Trial, card: Scorecard, failed: Sequence[Judgement]) -> Iterator[str]:
     trajectory = trial.trajectory
     wrong = [f"check {one.check} failed: {one.reason}" for one in card.verdicts if one.passed is False]
-    places = {step.span_id: step.index for step in trajectory.steps if step.span_id is not None}
     for one in failed:
         criterion = None if rubric is None else rubric.criterion(one.criterion)
         statement = "" if criterion is None else f" ({criterion.domain}: {criterion.statement})"
-        cited = sorted({index for span in one.spans if (index := _index(span, places)) is not None})
-        wrong.append(
-            f"criterion {one.criterion} failed{statement}: {one.rationale}{_cited_steps_text(trajectory, cited)}"
-        )
+        cited = _cited_steps_text(trajectory, _cited(trajectory, one))
+        wrong.append(f"criterion {one.criterion} failed{statement}: {one.rationale}{cited}")
     wrong += [_mode(trajectory, one) for one in card.diagnoses if card.success is False]
     if trial.outcome != "finished":
         wrong.append(f"the trial ended as {trial.outcome}: {trial.reason}")
@@ -179,6 +214,12 @@ def _mode(trajectory: Trajectory, one: Diagnosis) -> str:
     depend = f"; steps {', '.join(map(str, one.dependent_steps))} depend on it" if one.dependent_steps else ""
     at = "" if one.origin_step is None else _cited_steps_text(trajectory, [one.origin_step])
     return f"failure mode {one.failure} ({one.kind}): {one.evidence}{at}{depend}"
+
+
+def _cited(trajectory: Trajectory, one: Judgement) -> list[int]:
+    """The steps that a judgement cites."""
+    places = {step.span_id: step.index for step in trajectory.steps if step.span_id is not None}
+    return sorted({index for span in one.spans if (index := _index(span, places)) is not None})
 
 
 def _index(span: str, places: Mapping[str, int]) -> int | None:

@@ -206,6 +206,7 @@ def rollout_of(case_id: str, candidate: Candidate, trials: Sequence[Trial], verd
         criteria=verdict.criteria,
         vetoes=verdict.vetoes,
         feedback=verdict.feedback,
+        conversation=verdict.conversation,
         steps=sum(len(trial.trajectory.steps) for trial in trials),
         cost_usd=sum(costs) if costs and len(costs) == len(used) else None,
         tokens=sum(one.input_tokens + one.output_tokens for one in used),

@@ -12,7 +12,7 @@ from harness.production.scores import SessionScore, signal_words
 from harness.production.session import Session, SessionRow
 from harness.production.settings import online_settings
 from harness.production.storage import StoreLayout
-from harness.production.store import DEFAULT_FOLDER, SessionStore
+from harness.production.store import SessionStore
 from harness.production.watch import DailyReport, DayRate, Incident, change_words, daily_report, read_incidents
 from harness.reports.pages import trial_parts as findings
 from harness.reports.pages.markup import (
@@ -52,7 +52,7 @@ from harness.reports.pages.trial_parts import (
 )
 from harness.reports.render.sections import corrected_words
 from harness.reports.render.trajectory import model_requests
-from harness.reports.render.wording import percent
+from harness.reports.units import percent
 from harness.traces.spans import Span
 from harness.traces.trial import Trial
 
@@ -72,9 +72,9 @@ def opened_store(project: Path) -> SessionStore | None:
     A store belongs to one thread, so that each page opens its own.
     """
     settings = online_settings(project)
-    if settings.clickhouse is None and not StoreLayout(project / DEFAULT_FOLDER).exists:
+    if settings.clickhouse is None and not StoreLayout(project / settings.store).exists:
         return None
-    return SessionStore.open(project / DEFAULT_FOLDER, settings.clickhouse)
+    return SessionStore.open(project / settings.store, settings.clickhouse)
 
 
 def session_path(key: str) -> str:
@@ -255,7 +255,10 @@ def _row(one: SessionRow, failed: bool) -> Markup:
     )
 
 
-PAGES = PageSet(shows={"/production": production, "/production/days/{suite}": day}, entry=("Production", "/production"))
+PAGES = PageSet(
+    shows={"/production": production, "/production/days/{suite}": day},
+    entry=("Production", "Production", "/production"),
+)
 
 
 _WHOLE = 2_000_000

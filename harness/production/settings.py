@@ -104,6 +104,8 @@ class ClickHouseSettings(Frozen):
 class OnlineSettings(Frozen):
     """The content of `online.yaml`. Without the file every session is scored."""
 
+    store: str = "online"
+    """Folder of the sessions and their scores, relative to the project."""
     pause_s: float = Field(default=300, ge=0)
     """A session that received nothing for so long is complete; a later span leads to a new score."""
     longest_s: float = Field(default=86_400, gt=0)

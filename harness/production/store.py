@@ -28,7 +28,6 @@ from harness.production.settings import ClickHouseSettings
 from harness.production.storage import StoreLayout
 from harness.traces.trajectory import Trajectory
 
-DEFAULT_FOLDER = "online"
 """In the project."""
 _BY_TRACE = "trace:"
 """In the keys of sessions that no span names."""

@@ -245,4 +245,4 @@ def _absent_themes(report: ThemesReport) -> Iterator[Markup]:
     yield table(heads, rows, caption="Themes that are away")
 
 
-PAGES = PageSet(shows={"/themes": themes, "/themes/{id}": theme}, entry=("Themes", "/themes"))
+PAGES = PageSet(shows={"/themes": themes, "/themes/{id}": theme}, entry=("Production", "Themes", "/themes"))

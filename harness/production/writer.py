@@ -111,6 +111,7 @@ def _writer_lock(folder: Path) -> IO[bytes]:
     except OSError:
         lock.close()
         raise ResultsError(
-            f"another receiver writes the store {folder}", remedy="stop it, or give this one another --store"
+            f"another receiver writes the store {folder}",
+            remedy="stop it, or give this one another `store` in online.yaml",
         ) from None
     return lock

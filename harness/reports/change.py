@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from harness.reports.units import AMOUNTS, chance, p_words
 from harness.scoring.statistics.intervals import Interval, cases_needed, mean_interval, paired_interval
 from harness.scoring.statistics.significance import LEVEL, holm, sign_test
 from harness.values import Frozen
@@ -15,8 +16,6 @@ _FEWEST = 6
 """The minimum number of changed cases with which an exact two-sided sign test can be significant at 5 %."""
 
 LATENCY = "latency_s"
-AMOUNTS = ("cost_usd", "tokens", LATENCY, "steps", "turns")
-"""Metrics that are amounts and never shares."""
 
 Found = Literal["better", "worse", "same", "cannot_tell"]
 
@@ -82,25 +81,23 @@ class MetricChange(Frozen):
         changed = self.cases_better + self.cases_worse
         if self.p is None:
             return "no case changed"
-        corrected = "" if self.p_corrected is None else f", {self.p_corrected:.2g} for all metrics together"
+        corrected = "" if self.p_corrected is None else f", {chance(self.p_corrected)} for all metrics together"
         if self.found != "cannot_tell":
-            return f"{self.found} (p = {self.p:.2g}{corrected})"
+            return f"{self.found} ({p_words(self.p)}{corrected})"
         more = self.cases_needed is not None and self.cases_needed > max(self.cases, _FEWEST)
         needed = f"; about {self.cases_needed} cases would be enough" if more else ""
         if changed < _FEWEST:
             few = f"only {changed} case(s) changed: too few to exclude chance ({_FEWEST} in one direction are needed)"
             return f"{few}{needed}"
-        return f"could be chance (p = {self.p:.2g}{corrected}){needed}"
+        return f"could be chance ({p_words(self.p)}{corrected}){needed}"
 
 
 Values = tuple[str, float, float]
 """Case id, value before, value after."""
 
 
-def change(
-    metric: str, values: Sequence[Values], *, lower_is_better: bool = False, tested: bool = True
-) -> MetricChange:
-    """The change of one metric. With `tested` False, it has counts and means only: slices are too small for a test."""
+def change(metric: str, values: Sequence[Values], *, lower_is_better: bool = False) -> MetricChange:
+    """The change of one metric."""
     n = len(values)
     sign = -1.0 if lower_is_better else 1.0
     steps = [sign * (after - before) for _, before, after in values]
@@ -114,7 +111,7 @@ def change(
         same=sum(abs(step) <= _SAME for step in steps),
         lower_is_better=lower_is_better,
     )
-    if not (tested and n):
+    if not n:
         return plain
     found = plain.model_copy(update=_tested(metric, values, sign))
     return found.model_copy(update={"relative": _relative(found, values)}) if found.is_amount else found

@@ -1,13 +1,14 @@
 """Compares two runs trial by trial: improvements, regressions, and their significance."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, get_args
 
 from harness.errors import ExitCode, NotMeasured, UsageError
 from harness.reports.change import MetricChange, Values, change, corrected
 from harness.reports.divergence import LIVE, RunDivergence, divergence
-from harness.reports.figures import BrokenRule, broken_rules, has_failure
+from harness.reports.figures import BrokenRule, broken_rules, failure_reasons, has_failure
 from harness.reports.gates import Holding
+from harness.reports.units import p_words, percent
 from harness.runs.store.baseline import Baseline
 from harness.runs.store.beside_trials import stop_of
 from harness.runs.store.drift_report import DRIFT, DriftReport, read_drift
@@ -45,24 +46,39 @@ class Attribution(Frozen):
     changed: tuple[PartChange, ...]
     separating: tuple[str, ...] = ()
     """Descriptions of the runs that would separate the parts, where several changed."""
+    significant: str | None = None
+    """The smallest p-value of the significant changes, in words; None: each change could be chance."""
+    unrecorded: tuple[str, ...] = ()
+    """Causes that no digest records, of a significant change that at most one recorded part could have caused."""
 
     @property
     def verdict(self) -> str:
         """A description of the parts that a changed score can be attributed to."""
-        names = [one.part for one in self.changed]
+        names, real = [one.part for one in self.changed], self.significant
+        if not names and real is None:
+            return "no recorded part differs, and each change could be chance"
         if not names:
-            return "no part differs that could change a score: the changes are noise"
-        if len(names) == 1:
-            several = names[0].endswith("s")
-            verb, it = ("differ", "them") if several else ("differs", "it")
-            return f"only the {names[0]} {verb}: a change is caused by {it} or by noise"
-        return f"{', '.join(names[:-1])} and {names[-1]} differ: one comparison cannot tell them apart"
+            return f"no recorded part differs, but the change is no chance ({real}): look for an unrecorded cause"
+        if len(names) > 1:
+            return f"{', '.join(names[:-1])} and {names[-1]} differ: one comparison cannot tell them apart"
+        several = names[0].endswith("s")
+        verb, it = ("differ", "them") if several else ("differs", "it")
+        if real is None:
+            return f"only the {names[0]} {verb}: a change is caused by {it} or by chance"
+        beside = ", or by what is not recorded" if self.unrecorded else ""
+        return f"only the {names[0]} {verb}: the change ({real}) is caused by {it}{beside}"
 
 
 def attribute(
-    before: RunManifest, before_cards: Sequence[Scorecard], after: RunManifest, after_cards: Sequence[Scorecard]
+    before: RunManifest,
+    before_cards: Sequence[Scorecard],
+    after: RunManifest,
+    after_cards: Sequence[Scorecard],
+    significant: str | None = None,
 ) -> Attribution:
-    """Attributes by the digests of the manifests, and by the models and prompts in the scorecards."""
+    """Attributes by the digests of the manifests, and by the models and prompts in the scorecards; a significant change
+    that they do not explain also by what is not recorded.
+    """
     old, new = _parts(before, before_cards), _parts(after, after_cards)
     if before.code_digest is None or after.code_digest is None:
         old["agent"], new["agent"] = before.agent_digest, after.agent_digest
@@ -75,7 +91,40 @@ def attribute(
         if old[part] != new[part] and not (part == "model" and None in (old[part], new[part]))
     )
     several = changed if len(changed) > 1 else ()
-    return Attribution(changed=changed, separating=tuple(_separating(one, before, after) for one in several[:-1]))
+    searched = significant is not None and len(changed) < 2
+    return Attribution(
+        changed=changed,
+        separating=tuple(_separating(one, before, after) for one in several[:-1]),
+        significant=significant,
+        unrecorded=tuple(_unrecorded(before, after, new["model"], {one.part for one in changed})) if searched else (),
+    )
+
+
+def _unrecorded(
+    before: RunManifest, after: RunManifest, models: str | None, changed: Collection[Part]
+) -> Iterator[str]:
+    """What may differ although no digest does, the most probable first."""
+    both = (before, after)
+    if "model" not in changed and any(one.model_mode in LIVE for one in both):
+        named = f"behind the name {models}" if models else "whose name was not observed"
+        yield f"model alias: the model {named} answered live, and its provider may have replaced it"
+    live = [one for one in both if one.tool_mode in LIVE]
+    if live and "tools" not in changed:
+        yield (
+            "live tools: the real services answered, and their answers may have changed "
+            f"(harness drift compare {live[-1].run})"
+        )
+    for users in (one.users for one in reversed(both)):
+        if users is not None and users.mode in LIVE:
+            yield f"simulated user: the model {users.model} behind it answered live"
+            break
+    if any(one.code_digest is None for one in both) and "agent" not in changed:
+        yield "agent: its code has no digest of its own, such as one that is asked over the network"
+    if not all("clock" in one.pins for one in both):
+        yield f"time: the runs were begun at {before.created} and {after.created}, and the clock was not pinned"
+    if not all(one.isolates for one in both):
+        yield "this machine: a run was not isolated from it"
+    yield "the agent itself: random numbers or an order of threads; repeat both runs with --trials"
 
 
 def _parts(manifest: RunManifest, cards: Sequence[Scorecard]) -> dict[Part, str | None]:
@@ -138,7 +187,6 @@ class GroupChange(Frozen):
 
     name: str
     success: MetricChange
-    metrics: tuple[MetricChange, ...]
 
 
 SliceKind = Literal["difficulty", "tag", "model", "prompt"]
@@ -162,7 +210,7 @@ class CaseChange(Frozen):
     after: bool | None
     """None where the trial succeeded before, and its success is now unknown."""
     reasons: tuple[str, ...]
-    """Why it fails, or why its success is unknown."""
+    """Why it fails now, or why its success is unknown now; why it failed before, if it passes now."""
 
 
 class Comparison(Frozen):
@@ -204,7 +252,7 @@ class Comparison(Frozen):
 def compare_runs(before: RunFolder, after: RunFolder) -> Comparison:
     """Compares two stored runs, with the drift report of the live one; raises the same errors as `compare`."""
     drift = next((read_drift(run.path) for run in (after, before) if _has_drift(run)), None)
-    return compare(before.manifest, before.scorecards(), after.manifest, after.scorecards(), drift)
+    return compare(before.manifest, before.cards(), after.manifest, after.cards(), drift)
 
 
 def _has_drift(run: RunFolder) -> bool:
@@ -236,24 +284,36 @@ def compare(
     categories: dict[str, list[_Pair]] = {}
     for pair in pairs:
         categories.setdefault(pair[1].category, []).append(pair)
+    success, held = _success(known), _success([*known, *hidden]) if hidden else None
+    metrics, failures, rules = corrected(_metrics(pairs)), corrected(_failures(pairs)), corrected(_rules(pairs))
+    groups = tuple(_group(name, own) for name, own in categories.items())
+    tested = (success, *(() if held is None else (held,)), *metrics, *failures, *rules)
+    real = _significant((*tested, *corrected([one.success for one in groups])))
     return Comparison(
         before=before,
         after=after,
         differences=differences(before, after),
-        success=_success(known),
-        metrics=corrected(_metrics(pairs)),
-        categories=tuple(_group(name, own) for name, own in categories.items()),
+        success=success,
+        metrics=metrics,
+        categories=groups,
         changed=tuple(_case(*pair) for pair in known if pair[0].success != pair[1].success),
         hidden=tuple(_case(*pair) for pair in hidden),
-        held=_success([*known, *hidden]) if hidden else None,
+        held=held,
         unpaired=len({*old, *new}) - len(known),
         slices=tuple(_slices(known)),
-        failures=corrected(_failures(pairs)),
+        failures=failures,
         broken_rules=_more_often(pairs),
-        rules=corrected(_rules(pairs)),
-        attribution=attribute(before, [old for old, _ in pairs], after, [new for _, new in pairs]),
+        rules=rules,
+        attribution=attribute(before, [old for old, _ in pairs], after, [new for _, new in pairs], real),
         divergence=divergence((before, before_cards), (after, after_cards), drift),
     )
+
+
+def _significant(tested: Iterable[MetricChange]) -> str | None:
+    """The smallest p-value of the changes that are better or worse, in words."""
+    decided = [one for one in tested if one.found in ("better", "worse")]
+    found = [p for one in decided if (p := one.p if one.p_corrected is None else one.p_corrected) is not None]
+    return p_words(min(found)) if found else None
 
 
 def _refuse_unlike(before: RunManifest, after: RunManifest) -> None:
@@ -286,12 +346,12 @@ def _unlike(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 _Pair = tuple[Scorecard, Scorecard]
 
 
-def _success(known: Sequence[_Pair], *, tested: bool = True) -> MetricChange:
+def _success(known: Sequence[_Pair]) -> MetricChange:
     values = [(new.case_id, float(old.success or 0), float(new.success or 0)) for old, new in known]
-    return change("task_success", values, tested=tested)
+    return change("task_success", values)
 
 
-def _metrics(pairs: Sequence[_Pair], *, tested: bool = True) -> tuple[MetricChange, ...]:
+def _metrics(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:
     """All metrics except the success rate, which is listed separately."""
     lower = {score.metric: score.lower_is_better for _, card in pairs for score in card.scores}
     values: dict[str, list[Values]] = {name: [] for name in lower if name != "task_success"}
@@ -301,7 +361,7 @@ def _metrics(pairs: Sequence[_Pair], *, tested: bool = True) -> tuple[MetricChan
             first = before.get(name)
             if first is not None and after is not None and name in values:
                 values[name].append((new.case_id, first, after))
-    return tuple(change(name, own, lower_is_better=lower[name], tested=tested) for name, own in values.items())
+    return tuple(change(name, own, lower_is_better=lower[name]) for name, own in values.items())
 
 
 def _by_name(card: Scorecard) -> dict[str, float | None]:
@@ -310,7 +370,7 @@ def _by_name(card: Scorecard) -> dict[str, float | None]:
 
 def _group(name: str, pairs: Sequence[_Pair]) -> GroupChange:
     known = [pair for pair in pairs if pair[0].success is not None and pair[1].success is not None]
-    return GroupChange(name=name, success=_success(known), metrics=_metrics(pairs, tested=False))
+    return GroupChange(name=name, success=_success(known))
 
 
 def _failures(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:
@@ -393,7 +453,7 @@ def _case(old: Scorecard, new: Scorecard) -> CaseChange:
         category=new.category,
         before=bool(old.success),
         after=new.success,
-        reasons=tuple(f"{one.check}: {one.reason}" for one in failing.verdicts if one.passed is failing.success),
+        reasons=failure_reasons(failing),
     )
 
 
@@ -440,7 +500,7 @@ def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
         _without(baseline.manifest, unlike),
         [_pruned(card, unlike) for card in baseline.scorecards],
         _without(manifest, unlike),
-        [_pruned(card, unlike) for card in folder.scorecards()],
+        [_pruned(card, unlike) for card in folder.cards()],
     )
 
 
@@ -450,7 +510,7 @@ def hold_against(
     """The gate. Not measured: trials that could not be measured now, and cases that the baseline does not cover."""
     left_out = tuple(name.partition(":")[2] for name in _other_versions(baseline.manifest, folder.manifest))
     known = {(card.case_id, card.attempt): card for card in baseline.scorecards}
-    cards, stop = folder.scorecards(), stop_of(folder)
+    cards, stop = folder.cards(), stop_of(folder)
     measured = {(card.case_id, card.attempt) for card in cards if card.outcome in MEASURED}
     asked = {(one.case_id, one.attempt) for one in folder.manifest.planned}
     if stop is not None and stop.decided:  # trials that a sequential test left out are not missing
@@ -471,7 +531,7 @@ def hold_against(
         reason = f"{len(lost)} of {success.pairs} trials succeeded in the baseline and fail now"
     else:
         holding = "fails" if success.found == "worse" else "holds"
-        reason = f"success {success.before:.3g} -> {success.after:.3g}: {success.verdict}"
+        reason = f"passed {percent(success.before)} → {percent(success.after)}: {success.verdict}"
     if comparison.hidden:
         reason += f"; {len(comparison.hidden)} of the lost cannot be determined"
     return BaselineGate(holding=holding, reason=reason, lost=lost, left_out=left_out)

@@ -1,7 +1,8 @@
 """Durations of a run, and the last output of its agents and services."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from harness.runs.store.folder import StoredTrial
@@ -42,10 +43,8 @@ class LatencyCollector:
     def __init__(self, manifest: RunManifest) -> None:
         self._tools_real = manifest.tool_mode != "replay"
         self._models_real = manifest.model_mode not in ("none", "replay")
-        self._first: list[float] = []
-        self._turns: list[float] = []
-        self._trials: list[float] = []
-        self._tools: dict[str, list[float]] = {}
+        self._first, self._turns, self._trials = array("d"), array("d"), array("d")
+        self._tools: dict[str, array[float]] = {}
 
     def add(self, stored: StoredTrial) -> None:
         """Reads the trial's spans only where a model was called live."""
@@ -73,7 +72,7 @@ class LatencyCollector:
         for call in trial.trajectory.calls:
             one = seen.get(call.id)
             if one is not None and one.replayed in _REAL and one.injected is None and one.duration_ms is not None:
-                self._tools.setdefault(call.name, []).append(one.duration_ms)
+                self._tools.setdefault(call.name, array("d")).append(one.duration_ms)
 
 
 def _first_tokens(spans: Iterable[Span]) -> list[float]:
@@ -159,7 +158,9 @@ def _size(text: str) -> int:
 class LogEnds:
     """Collects the last line of each service's log, the last output of programs, and durations, trial by trial."""
 
-    def __init__(self) -> None:
+    def __init__(self, succeeded: Collection[tuple[str, int]]) -> None:
+        self._succeeded = succeeded
+        """Trials of which nobody asks what was printed: it is much, in a long run."""
         self._found: dict[tuple[str, int], dict[str, str]] = {}
         self._printed: dict[tuple[str, int], tuple[PrintedEnd, ...]] = {}
         self.seconds: dict[str, float] = {}
@@ -168,11 +169,12 @@ class LogEnds:
     def noting(self, trials: Iterable[Trial]) -> Iterator[Trial]:
         """The same trials."""
         for trial in trials:
-            if trial.service_logs:
+            is_asked = (trial.case_id, trial.attempt) not in self._succeeded
+            if trial.service_logs and is_asked:
                 self._found[trial.case_id, trial.attempt] = {
                     service: last_line(log) for service, log in trial.service_logs.items()
                 }
-            if printed := printed_ends(trial.exit):
+            if is_asked and (printed := printed_ends(trial.exit)):
                 self._printed[trial.case_id, trial.attempt] = printed
             if trial.duration_s is not None:
                 self.seconds[f"{trial.case_id}/{trial.attempt}"] = trial.duration_s

@@ -56,6 +56,13 @@ def failure_modes(cards: Sequence[Scorecard]) -> tuple[FailureMode, ...]:
     return tuple(mode for mode in found if mode.trials)
 
 
+def failure_reasons(card: Scorecard) -> tuple[str, ...]:
+    """Why a trial did not pass: how it ended, if not by itself, then each check that failed or is undecided."""
+    ended = () if card.outcome == "finished" else (f"{card.outcome}: {card.reason or 'no reason given'}",)
+    checks = (f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is not True)
+    return (*ended, *checks) or ("the case has no check",)
+
+
 def has_failure(card: Scorecard, failure: str) -> bool:
     """Whether one of the card's findings is of this mode."""
     return any(one.failure == failure for one in card.diagnoses)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from harness.errors import ExitCode, UsageError
 from harness.reports.summary import Summary
+from harness.reports.units import told_apart
 from harness.scoring.evaluators import SUCCESS, ItemEvaluator, RunEvaluator, floor_of
 from harness.scoring.scorecard import RULES_HELD
 from harness.scoring.scorer import build_scorer
@@ -110,9 +111,9 @@ def _check(summary: Summary, metric: str, floor: float, allow_unmeasured: int) -
     elif value is None:
         holding, reason = "not_measured", "no trial gives a value"
     elif value + _SLACK >= floor:
-        holding, reason = "holds", f"{value:.4g} reaches {floor:g}"
+        holding, reason = "holds", "{} reaches {}".format(*told_apart(metric, value, floor))
     else:
-        holding, reason = "fails", f"{value:.4g} is below {floor:g}"
+        holding, reason = "fails", "{} is below {}".format(*told_apart(metric, value, floor))
     return GateCheck(metric=metric, floor=floor, value=value, holding=holding, reason=reason)
 
 

@@ -8,10 +8,12 @@ exceeds the precision of the measurement.
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from harness.errors import ExitCode, UsageError
 from harness.reports.change import LATENCY, MetricChange
+from harness.reports.units import figure, signed_figure, signed_percent
 from harness.runs.store.baseline import runs_in
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
@@ -84,7 +86,7 @@ def no_worse_than(
     lost. `runs` are searched for repetitions. `more` are figures beside those of the comparison.
     """
     parsed = [_parsed(comparison, spec, more) for spec in specs]
-    cards = [(run.manifest, run.scorecards()) for run in runs]
+    cards = [(run.manifest, run.cards()) for run in runs]
     return [_check(comparison, *one, cards) for one in parsed]
 
 
@@ -145,7 +147,7 @@ def _check(
     standing, reason = _standing(difference, ends, margin, found, relative)
     floor = max((one.range for one in noise if one.range is not None), default=None)
     if floor is not None and floor > margin * ((found.before or 0.0) if relative else 1.0):
-        reason += f"; the margin is below the noise floor of {floor:.3g}"
+        reason += f"; the margin is below the noise floor of {figure(found.metric, floor)}"
     return MarginCheck(
         metric=found.metric,
         margin=margin,
@@ -165,8 +167,8 @@ def _standing(
     if difference is None or not ends:
         return "cannot_tell", _unmeasured(found)
     low, high = ends[0], ends[-1]
-    show = "{:+.1%}" if relative else "{:+.3g}"
-    seen = f"{show}, 95 %: {show} to {show}, over {found.cases} cases".format(difference, low, high)
+    show = signed_percent if relative else partial(signed_figure, found.metric)
+    seen = f"{show(difference)}, 95 %: {show(low)} to {show(high)}, over {found.cases} cases"
     if relative and found.cases < _FEWEST:
         return "cannot_tell", f"{seen}: {_FEWEST} cases are needed"
     if low > 0:

@@ -75,7 +75,7 @@ def _difference(first: RunFolder, other: RunFolder) -> MetricChange | None:
     from harness.reports.compare import compare
 
     try:
-        found = compare(first.manifest, first.scorecards(), other.manifest, other.scorecards())
+        found = compare(first.manifest, first.cards(), other.manifest, other.cards())
     except UsageError:  # the runs have no trial in common, or one of them was scored again
         return None
     return found.held or found.success

@@ -89,8 +89,8 @@ def migration_of(
     named = {spec.partition("=")[0].strip() for spec in typed}
     specs = margins_of(defaults, typed)
     checks = {check.metric: check for check in no_worse_than(comparison, specs, repetitions, domains)}
-    old = {(card.case_id, card.attempt): card for card in before.scorecards()}
-    new = after.scorecards()
+    old = {(card.case_id, card.attempt): card for card in before.cards()}
+    new = after.cards()
     pairs = [(old[key], card) for card in new if (key := (card.case_id, card.attempt)) in old]
     return Migration(
         before=comparison.before,

@@ -1,6 +1,6 @@
 """Compares two runs, or a baseline and a run, given by name."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import UsageError
@@ -103,13 +103,13 @@ def run_rows(runs: Iterable[RunFolder], suite: str | None = None, last: int = 20
     return tuple(_run_row(run) for run in sorted(wanted, key=lambda run: run.manifest.created)[-last:])
 
 
-def trial_rows(cards: Sequence[Scorecard], *, failed: bool = False) -> tuple[TrialRow, ...]:
+def trial_rows(cards: Iterable[Scorecard], *, failed: bool = False) -> Iterator[TrialRow]:
     """The trials of a run in its order; with `failed`, those that are not known to have succeeded."""
-    return tuple(_trial_row(card) for card in cards if not (failed and card.success))
+    return (_trial_row(card) for card in cards if not (failed and card.success))
 
 
 def _run_row(run: RunFolder) -> RunRow:
-    manifest, cards = run.manifest, run.scorecards()
+    manifest, counts = run.manifest, run.counts()
     return RunRow(
         run=manifest.run,
         created=manifest.created,
@@ -119,9 +119,9 @@ def _run_row(run: RunFolder) -> RunRow:
         release=manifest.release,
         tool_mode=manifest.tool_mode,
         planned=len(manifest.planned),
-        scored=len(cards),
-        succeeded=sum(card.success is True for card in cards),
-        failed=sum(card.success is False for card in cards),
+        scored=counts.done,
+        succeeded=counts.succeeded,
+        failed=counts.failed,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Final, Literal
 
 from harness.traces.trial import ModelUse, RecordingReport, Trial
@@ -80,6 +81,8 @@ class MissedTool(Frozen):
     """The first such call's arguments."""
     nearest: str | None
     """The recording nearest to it and how it differs; None: the cassette has none of this tool."""
+    model: bool = False
+    """Whether the calls are requests to a model."""
     user: UserMiss | None = None
     """Set if the calls are messages of a simulated user; see UserMiss."""
 
@@ -117,20 +120,20 @@ class Replay(Frozen):
 def replay_of(trials: Iterable[Trial]) -> Replay:
     """Reads each trial once and computes the rows."""
     tiers: Counter[str] = Counter()
-    missed: dict[tuple[str, str], list[tuple[str, JsonObject]]] = {}
+    missed: dict[tuple[str, str], tuple[JsonObject, Counter[str]]] = {}
     degraded: list[str] = []
     unfired: list[str] = []
     unsaid: list[str] = []
     reports: list[tuple[str, RecordingReport]] = []
     model_tiers: Counter[str] = Counter()
     provenances: Counter[str] = Counter()
-    uses: list[ModelUse] = []
+    use: ModelUse | None = None
     reported = once = 0
     for trial in trials:
         model_tiers.update(trial.model_tiers)
         provenances.update(trial.provenances)
         once += trial.reused_once_recorded
-        uses += [] if trial.model_use is None else [trial.model_use]
+        use = _summed([one for one in (use, trial.model_use) if one is not None])
         reported += sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
         reports += [] if trial.recording is None else [(trial.case_id, trial.recording)]
         name = f"{trial.case_id}/{trial.attempt}"
@@ -139,10 +142,10 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         unfired += [f"{name}: {fault}" for fault in trial.unfired_faults]
         unsaid += [f"{name}: {turn}" for turn in trial.unsaid_turns]
         for miss in trial.misses:
-            missed.setdefault((str(miss.get("tool")), str(miss.get("user", ""))), []).append((name, miss))
+            missed.setdefault((str(miss.get("tool")), str(miss.get("user", ""))), (miss, Counter()))[1][name] += 1
     return Replay(
         tiers=dict(sorted(tiers.items())),
-        misses=tuple(_missed(*kind, found) for kind, found in sorted(missed.items())),
+        misses=tuple(_missed(*kind, *found) for kind, found in sorted(missed.items(), key=itemgetter(0))),
         fidelity=_fidelity(tiers),
         degraded=tuple(degraded),
         unfired_faults=tuple(unfired),
@@ -152,7 +155,7 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         model_tiers=dict(sorted(model_tiers.items())),
         reused_once_recorded=once,
         provenances=dict(sorted(provenances.items())),
-        model_use=_summed(uses),
+        model_use=use,
     )
 
 
@@ -173,16 +176,16 @@ def _fidelity(tiers: Mapping[str, int]) -> float | None:
     return sum(tiers.get(tier, 0) for tier in _TRUE) / asked if asked else None
 
 
-def _missed(tool: str, user: str, found: Sequence[tuple[str, JsonObject]]) -> MissedTool:
-    first = found[0][1]
+def _missed(tool: str, user: str, first: JsonObject, trials: Counter[str]) -> MissedTool:
     nearest = first.get("nearest")
     best = nearest[0] if isinstance(nearest, list) and nearest else None
     return MissedTool(
         tool=tool,
-        calls=len(found),
-        trials=len({trial for trial, _ in found}),
+        calls=trials.total(),
+        trials=len(trials),
         example=canonical_json(first.get("arguments")),
         nearest=None if best is None else _nearest_words(best),
+        model=first.get("model") is True,
         user=next((one for one in _USER_MISSES if one == user), None),
     )
 

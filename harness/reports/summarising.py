@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, get_args
 
 from harness.reports.durations import LatencyCollector, LogEnds
-from harness.reports.figures import broken_rules, by_model, by_tool, failed_code, failure_modes, reliability, sweep
+from harness.reports.figures import (
+    broken_rules,
+    by_model,
+    by_tool,
+    failed_code,
+    failure_modes,
+    failure_reasons,
+    reliability,
+    sweep,
+)
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.replay import replay_of
 from harness.reports.summary import Counts, FailedCase, Figure, Rate, Retried, Summary, TrialGroup, Unmeasured
@@ -39,7 +48,7 @@ def summarise(
     ordered = _in_planned_order(manifest, scorecards)
     decided, reason = stopped is not None and stopped.decided, None if stopped is None else stopped.reason
     parts = _parted((card.difficulty, card) for card in ordered)
-    ends = LogEnds()
+    ends = LogEnds({(card.case_id, card.attempt) for card in ordered if card.success is True})
     replay = replay_of(ends.noting(trials))
     return Summary(
         manifest=manifest,
@@ -84,7 +93,7 @@ def summarise_run(folder: RunFolder) -> Summary:
     latencies = LatencyCollector(folder.manifest)
     summary = summarise(
         folder.manifest,
-        folder.scorecards(),
+        folder.cards(),
         run_scores=folder.run_scores(),
         trials=_read(folder, latencies),
         stopped=stop_of(folder),
@@ -178,15 +187,12 @@ def _parted(named: Iterable[tuple[str, Part]]) -> dict[str, list[Part]]:
 def _failed(cards: Sequence[Scorecard], ends: LogEnds) -> Iterator[FailedCase]:
     for card in cards:
         if card.outcome in MEASURED and card.success is not True:
-            reasons = [f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is not True]
-            if card.outcome != "finished":
-                reasons.insert(0, f"{card.outcome}: {card.reason or 'no reason given'}")
             yield FailedCase(
                 case_id=card.case_id,
                 attempt=card.attempt,
                 category=card.category,
                 success=card.success,
-                reasons=tuple(reasons) or ("the case has no check",),
+                reasons=failure_reasons(card),
                 printed=ends.printed(card),
             )
 

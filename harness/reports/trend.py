@@ -1,9 +1,13 @@
 """Metrics and failure modes of a suite by release, with a test that flags worse releases.
 
-A release is compared with all earlier ones shown, pooled. Where at least half of its cases were there before, the test
-is the exact sign test over those cases (their mean now against their mean before); else, as with production traces,
-which never come twice, Fisher's exact test over the cases (for failure modes only). Tests are one-sided, towards the
-worse, and corrected by Holm for all figures of the release.
+Runs are pooled only if agent, model, values of variables and conditions are the same. Only complete runs count: no
+selections, such as a run of the cases that failed in another one, no shards, no runs that ended early. A selection is
+recorded in the run, and known too by a run of the same suite that has all of its cases and more.
+
+A release is compared with all earlier ones shown of the same agent and model, pooled. If at least half of its cases
+were there before, the test is the exact sign test over those cases (their mean now against their mean before); else, as
+with production traces, which never come twice, Fisher's exact test over the cases (for failure modes only). Tests are
+one-sided, towards the worse, and corrected by Holm for all figures of the release.
 
 Looking at every release is a repeated look. The k-th release after the first is therefore tested at 5 % / (k (k + 1)):
 these levels sum to 5 % over any number of releases, so that a suite which never gets worse is ever flagged with at most
@@ -16,7 +20,6 @@ one shown, in the order in which the runs were begun. All looks are computed fro
 that was flagged once stays flagged, and a further run neither hides a jump nor adds a chance of a false one. Not
 covered: looking at a run before it has finished, and runs that are deleted because of what they show.
 
-
 Each case is compared by equally many trials on both sides, the latest ones: the mean of many trials is rarely equal to
 that of one, so that a case that fails now and then would count as worse merely for having been run more often.
 """
@@ -25,14 +28,17 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from harness.errors import ResultsError, UsageError
 from harness.reports.figures import has_failure
 from harness.reports.judged import pooled_criteria
+from harness.runs.store.beside_trials import stop_of
 from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Failure, Scorecard
 from harness.scoring.statistics.correction import Corrected
+from harness.scoring.statistics.intervals import Interval, bootstrap, effective_n, wilson
 from harness.scoring.statistics.significance import fisher_greater, holm, level_of_look, sign_test_greater
 from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
@@ -40,6 +46,8 @@ from harness.values import Frozen
 # Whether a release is worse than those before it, tested after each of its runs; `trend.py` uses it.
 
 _SAME = 1e-9
+_NAMED = 10
+"""Runs that a message names."""
 
 Test = Literal["sign test over the same cases", "Fisher's exact test over cases"]
 
@@ -62,6 +70,9 @@ class RunCards:
 
     release: str
     cards: tuple[Scorecard, ...]
+
+
+_Read = tuple[RunFolder, RunCards]
 
 
 def tests_of(lines: Sequence[Line], runs: Sequence[RunCards], releases: Sequence[str], number: int) -> list[Tested]:
@@ -178,6 +189,8 @@ class TrendPoint(Frozen):
     n: int
     """Trials in which it is known."""
     value: float | None
+    interval: Interval | None = None
+    """95 %, cases being what is counted."""
     unknown: int = 0
     """Further trials of the release in which it is not known; those that were not measured are among them."""
     p: float | None = None
@@ -228,14 +241,37 @@ class JudgedLine(Frozen):
 
 
 class Release(Frozen):
-    """The runs of one release."""
+    """The complete runs of one release by one agent and model."""
 
     name: str
     first: str
     """When its first run was made."""
     runs: tuple[str, ...]
-    agents: tuple[str, ...]
     trials: int
+
+
+class AgentTrend(Frozen):
+    """One agent with one model, under one set of conditions: only such runs are pooled."""
+
+    name: str
+    """Agent, model, values of variables, and the conditions if others of the suite differ in them."""
+    agent: str
+    models: tuple[str, ...]
+    """The observed models."""
+    releases: tuple[Release, ...]
+    """By the date of their first runs; every line has a point for each."""
+    lines: tuple[TrendLine, ...]
+    judged: tuple[JudgedLine, ...] = ()
+
+    @property
+    def spikes(self) -> list[tuple[TrendLine, TrendPoint]]:
+        """The flagged figures, by release."""
+        found = [(line, point) for line in self.lines for point in line.points if point.spike]
+        order = [release.name for release in self.releases]
+        return sorted(found, key=lambda pair: order.index(pair[1].release))
+
+    def line(self, name: str) -> TrendLine | None:
+        return next((line for line in self.lines if line.name == name), None)
 
 
 class DamagedRun(Frozen):
@@ -245,22 +281,38 @@ class DamagedRun(Frozen):
     problem: str
 
 
+class IncompleteRun(Frozen):
+    """A run that may not be pooled with complete ones, and is in no figure."""
+
+    run: str
+    why: str
+
+
 class Trend(Frozen):
-    """`releases` in the order of their first runs; every line has a point for each."""
+    """A suite over its releases, an agent and model at a time: what a chart of it draws."""
 
     suite: str
-    releases: tuple[Release, ...]
-    lines: tuple[TrendLine, ...]
-    judged: tuple[JudgedLine, ...] = ()
+    agents: tuple[AgentTrend, ...]
+    """By the date of their first complete runs."""
+    incomplete: tuple[IncompleteRun, ...] = ()
     damaged: tuple[DamagedRun, ...] = ()
     """Runs of the suite that cannot be read, and runs of which not even the suite can be."""
 
     @property
-    def spikes(self) -> list[tuple[TrendLine, TrendPoint]]:
-        """The flagged figures, by release."""
-        found = [(line, point) for line in self.lines for point in line.points if point.spike]
-        order = [release.name for release in self.releases]
-        return sorted(found, key=lambda pair: order.index(pair[1].release))
+    def releases(self) -> tuple[str, ...]:
+        """Of all agents, by the date of their first runs."""
+        dated = [(release.first, release.name) for one in self.agents for release in one.releases]
+        return tuple(dict.fromkeys(name for _, name in sorted(dated)))
+
+    @property
+    def spikes(self) -> list[tuple[AgentTrend, TrendLine, TrendPoint]]:
+        """The flagged figures, by agent and release."""
+        return [(one, line, point) for one in self.agents for line, point in one.spikes]
+
+    @property
+    def jumped(self) -> bool:
+        """Whether a figure of the newest release of an agent is flagged."""
+        return any(point.release == one.releases[-1].name for one, _, point in self.spikes)
 
 
 def suite_of(runs: Iterable[RunFolder], suite: str | None) -> str:
@@ -282,33 +334,144 @@ def trend(
     last: int = 12,
     unreadable: Mapping[str, str] = MappingProxyType({}),
 ) -> Trend:
-    """The trend of the runs of `suite`, optionally of one agent; a run without a release counts as a release.
+    """The trend of the complete runs of `suite`, optionally of one agent; a run without a release counts as a release.
 
-    `unreadable`: run -> why it cannot be read at all. Raises UsageError where no run can be read.
+    `unreadable`: run -> why it cannot be read at all. Raises UsageError if there is no complete run that can be read.
     """
-    wanted = [run for run in runs if run.manifest.suite == suite and agent in (None, run.manifest.agent)]
-    ordered = sorted(wanted, key=lambda run: (run.manifest.created, run.manifest.run))
-    parts: dict[str, list[RunFolder]] = {}
+    of_suite = sorted(
+        (run for run in runs if run.manifest.suite == suite), key=lambda run: (run.manifest.created, run.manifest.run)
+    )
+    wanted = [run for run in of_suite if agent in (None, run.manifest.agent)]
     damaged = [DamagedRun(run=name, problem=problem) for name, problem in unreadable.items()]
-    cards: dict[str, tuple[Scorecard, ...]] = {}
-    for run in ordered:
-        try:
-            cards[run.manifest.run] = tuple(run.scorecards())
-        except ResultsError as error:
-            damaged.append(DamagedRun(run=run.manifest.run, problem=error.message))
-            continue
-        parts.setdefault(_release_of(run), []).append(run)
-    if not parts:
-        by = "" if agent is None else f" by the agent {agent!r}"
-        told = "".join(f"\n  {one.run}: {one.problem}" for one in damaged)
-        raise UsageError(f"there is no run of {suite!r}{by}{' that can be read:' if told else ''}{told}")
-    kept = dict(list(parts.items())[-last:])
-    wanted = [run for run in ordered if run.manifest.run in cards and _release_of(run) in kept]
-    shown = [RunCards(release=_release_of(run), cards=cards[run.manifest.run]) for run in wanted]
-    releases = tuple(_release(name, own, _cards_of(shown, name)) for name, own in kept.items())
-    lines = _flagged(_lines(shown), shown, len(parts) - len(kept))
-    judged = _judged(list(kept.values()))
-    return Trend(suite=suite, releases=releases, lines=lines, judged=judged, damaged=tuple(damaged))
+    incomplete: list[IncompleteRun] = []
+    parts: dict[_Pool, dict[str, list[RunFolder]]] = {}
+    selections = _case_sets(of_suite)
+    for run in wanted:
+        why = _selected(run.manifest, selections)
+        if why:
+            incomplete.append(IncompleteRun(run=run.manifest.run, why=why))
+        else:
+            parts.setdefault(_pool(run.manifest), {}).setdefault(_release_of(run), []).append(run)
+    read = {pool: _latest_complete(releases, last, damaged, incomplete) for pool, releases in parts.items()}
+    pools = [(named, pool, own) for pool in parts for named, own in _by_models(pool, read[pool]).items()]
+    if not pools:
+        raise _nothing(suite, agent, damaged, incomplete)
+    alike = len({pool.conditions for pool in parts}) == 1
+    agents = tuple(
+        _agent(named, own, len(parts[pool]) - len(read[pool]), with_conditions=not alike) for named, pool, own in pools
+    )
+    order = {run.manifest.run: place for place, run in enumerate(wanted)}
+    incomplete.sort(key=lambda one: order[one.run])
+    return Trend(suite=suite, agents=agents, incomplete=tuple(incomplete), damaged=tuple(damaged))
+
+
+def _latest_complete(
+    releases: dict[str, list[RunFolder]], last: int, damaged: list[DamagedRun], incomplete: list[IncompleteRun]
+) -> dict[str, list[_Read]]:
+    """The complete runs of the `last` releases that have some, with their cards; those before them are not read, and
+    releases without a complete run are removed.
+    """
+    found: dict[str, list[_Read]] = {}
+    for name in [*reversed(releases)]:
+        for run in releases[name] if len(found) < last else ():
+            try:
+                cards = run.cards()
+            except ResultsError as error:
+                damaged.append(DamagedRun(run=run.manifest.run, problem=error.message))
+                continue
+            why = _unfinished(run, len(cards))
+            if why:
+                incomplete.append(IncompleteRun(run=run.manifest.run, why=why))
+            else:
+                found.setdefault(name, []).append((run, RunCards(release=name, cards=cards)))
+        if len(found) < last and name not in found:
+            del releases[name]
+    return dict(reversed(found.items()))
+
+
+def _by_models(pool: "_Pool", releases: Mapping[str, Sequence[_Read]]) -> "dict[_Pool, list[_Read]]":
+    """The runs by the models that answered, by date."""
+    found: dict[_Pool, list[_Read]] = {}
+    for own in releases.values():
+        for run, read in own:
+            models = tuple(sorted({model for card in read.cards for model in card.models}))
+            found.setdefault(pool._replace(models=models), []).append((run, read))
+    return {named: sorted(own, key=lambda one: one[0].manifest.created) for named, own in found.items()}
+
+
+class _Pool(NamedTuple):
+    """What runs have in common that may be pooled, beside the suite and its cases."""
+
+    agent: str
+    models: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...]
+    conditions: tuple[str, ...]
+
+
+def _pool(manifest: RunManifest) -> _Pool:
+    replay = () if manifest.replay == "strict" else (manifest.replay,)
+    return _Pool(
+        agent=manifest.agent,
+        models=(),
+        variables=tuple(sorted(manifest.variables.items())),
+        conditions=(f"tools {manifest.tool_mode}", f"model {manifest.model_mode}", *replay),
+    )
+
+
+def _case_sets(runs: Iterable[RunFolder]) -> dict[str, list[frozenset[str]]]:
+    """Suite digest -> the sets of cases that runs of it planned."""
+    found: dict[str, list[frozenset[str]]] = {}
+    for run in runs:
+        found.setdefault(run.manifest.suite_digest, []).append(frozenset(one.case_id for one in run.manifest.planned))
+    return found
+
+
+def _selected(manifest: RunManifest, sets: Mapping[str, Sequence[frozenset[str]]]) -> str | None:
+    """Why the run was never meant to measure the whole suite; None: it was."""
+    if manifest.variants:
+        return "its trials have interventions"
+    if manifest.shard is not None:
+        return "it is one shard of a run"
+    cases = frozenset(one.case_id for one in manifest.planned)
+    fewer = not manifest.case_digests and any(cases < other for other in sets[manifest.suite_digest])
+    return "it has a selection of the cases" if manifest.selected or fewer else None
+
+
+def _unfinished(run: RunFolder, done: int) -> str | None:
+    if done >= len(run.manifest.planned):
+        return None
+    stop = stop_of(run)
+    return "it was interrupted" if stop is None else f"it was stopped: {stop.reason}"
+
+
+def _nothing(
+    suite: str, agent: str | None, damaged: Sequence[DamagedRun], incomplete: Sequence[IncompleteRun]
+) -> UsageError:
+    by = "" if agent is None else f" by the agent {agent!r}"
+    told = [f"{one.run}: {one.problem}" for one in damaged] + [f"{one.run}: {one.why}" for one in incomplete]
+    which = "complete run" if incomplete else "run"
+    return UsageError(
+        f"there is no {which} of {suite!r}{by}{' that can be read:' if told else ''}"
+        + "".join(f"\n  {one}" for one in told[:_NAMED]),
+        remedy=f"harness run {suite}",
+    )
+
+
+def _agent(pool: _Pool, own: Sequence[_Read], unseen: int, *, with_conditions: bool) -> AgentTrend:
+    cards = [one for _, one in own]
+    by_release: dict[str, list[RunFolder]] = {}
+    for run, one in own:
+        by_release.setdefault(one.release, []).append(run)
+    variables = ", ".join(f"{name}={value}" for name, value in pool.variables if value not in pool.models)
+    named = (pool.agent, ", ".join(pool.models), variables, *(pool.conditions if with_conditions else ()))
+    return AgentTrend(
+        name=", ".join(one for one in named if one),
+        agent=pool.agent,
+        models=pool.models,
+        releases=tuple(_release(name, runs, _cards_of(cards, name)) for name, runs in by_release.items()),
+        lines=_flagged(_lines(cards), cards, unseen),
+        judged=_judged(list(by_release.values())),
+    )
 
 
 def _judged(releases: Sequence[Sequence[RunFolder]]) -> tuple[JudgedLine, ...]:
@@ -339,7 +502,6 @@ def _release(name: str, runs: Sequence[RunFolder], cards: Sequence[Scorecard]) -
         name=name,
         first=runs[0].manifest.created,
         runs=tuple(run.manifest.run for run in runs),
-        agents=tuple(dict.fromkeys(run.manifest.agent for run in runs)),
         trials=sum(card.outcome in MEASURED for card in cards),
     )
 
@@ -399,4 +561,8 @@ def _flagged(lines: Sequence[Line], runs: Sequence[RunCards], unseen: int) -> tu
 def _point(release: str, trials: int, values: Values) -> TrendPoint:
     every = [value for own in values.values() for value in own]
     mean = round(math.fsum(every) / len(every), 12) if every else None
-    return TrendPoint(release=release, n=len(every), value=mean, unknown=trials - len(every))
+    interval = None
+    if every:
+        shares = all(value in (0.0, 1.0) for value in every)
+        interval = wilson(sum(every) / len(every), effective_n(values)) if shares else bootstrap(values)
+    return TrendPoint(release=release, n=len(every), value=mean, interval=interval, unknown=trials - len(every))

@@ -127,7 +127,7 @@ def family_warning(model: str, folders: Iterable[RunFolder]) -> str | None:
 
 def agents_models(folder: RunFolder) -> tuple[str, ...]:
     """The observed models of the agent."""
-    return tuple(dict.fromkeys(model for card in folder.scorecards() for model in card.models))
+    return tuple(dict.fromkeys(model for card in folder.cards() for model in card.models))
 
 
 def _judged_by(session: "_JudgingSession") -> Judged:

@@ -1,6 +1,6 @@
 """Scores a stored run again; scores a run that is merged of shards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, o
 from harness.runs.store.manifest import Scoring
 from harness.scoring.evaluators import Item, TrialKey, item_of
 from harness.scoring.evidence import Evidence, JudgedCriterion
-from harness.scoring.scorecard import Scorecard
+from harness.scoring.scorecard import Score, Scorecard
 from harness.scoring.scorer import Scorer, build_scorer
 from harness.scoring.tool_use import decisions
 from harness.suite.digests import case_digests
@@ -24,18 +24,18 @@ from harness.traces.outcomes import MEASURED
 
 
 @gc_paused()  # the garbage collector would traverse the stored scorecards repeatedly
-def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
+def rescore(folder: RunFolder, suite: Suite) -> None:
     """Writes a further scoring; earlier ones are kept.
 
     Raises UsageError if the suite no longer has one of the run's cases.
     """
     scorer = replace(build_scorer(suite), reference_states=stored_reference_states(folder.path, suite))
     best = best_known(folder, suite)
-    cards = tuple(
+    cards = (
         scorer.score(one.model_copy(update={"best_known_steps": best.get(one.case.id)}))
         for one in evidence_of(folder, suite)
     )
-    return _write(folder, suite, scorer, cards)
+    _write(folder, suite, scorer, cards)
 
 
 def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
@@ -45,35 +45,42 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
     optimum, a further scoring takes it from the run; the scorecards beside the trials stay as they were. This is not
     done if trials are missing or the harness failed at some, since a rescored run cannot be resumed.
     """
-    cards = folder.scorecards()
+    cards = folder.cards()
     complete = len(cards) == len(folder.manifest.planned) and all(card.outcome != "harness_failed" for card in cards)
     best = best_known(folder, suite, cards) if complete else {}
     if not best:
-        folder.write_run_scores(scorer.score_run(cards, items_of(folder, suite, scorer)))
-        return
-    known = {(card.case_id, card.attempt): card for card in cards}
-    for one in evidence_of(folder, suite):
-        key = (one.case.id, one.trial.attempt)
+        folder.write_run_scores(_run_scores(folder, suite, scorer, folder.scorecards() if scorer.run_metrics else ()))
+    else:
+        _write(folder, suite, scorer, _with_optimum(folder, suite, scorer, best))
+
+
+def _with_optimum(folder: RunFolder, suite: Suite, scorer: Scorer, best: Mapping[str, int]) -> Iterator[Scorecard]:
+    for one, card in zip(evidence_of(folder, suite), folder.each_scorecard(), strict=True):
         if one.case.id in best and one.trial.outcome in MEASURED:
-            evidence = one.model_copy(update={"best_known_steps": best[one.case.id]})
-            known[key] = scorer.with_optimum(known[key], evidence)
-    cards = tuple(known.values())
-    _write(folder, suite, scorer, cards)
+            yield scorer.with_optimum(card, one.model_copy(update={"best_known_steps": best[one.case.id]}))
+        else:
+            yield card
 
 
-def _write(folder: RunFolder, suite: Suite, scorer: Scorer, cards: tuple[Scorecard, ...]) -> tuple[Scorecard, ...]:
+def _run_scores(folder: RunFolder, suite: Suite, scorer: Scorer, cards: Sequence[Scorecard]) -> tuple[Score, ...]:
+    return scorer.score_run(cards, items_of(folder, suite, scorer))
+
+
+def _write(folder: RunFolder, suite: Suite, scorer: Scorer, cards: Iterable[Scorecard]) -> None:
     cards, judges = _with_judged(folder, cards)
+    if scorer.run_metrics:
+        cards = tuple(cards)
     scoring = Scoring(
         harness_version=__version__,
         suite_digest=suite.digest,
         case_digests=case_digests(suite) if folder.manifest.case_digests else {},
         scorer_versions=scorer.versions | judges,
     )
-    folder.write_scorecards(cards, scorer.score_run(cards, items_of(folder, suite, scorer)), scoring)
-    return cards
+    run_scores = _run_scores(folder, suite, scorer, cards) if isinstance(cards, tuple) else ()
+    folder.write_scorecards(cards, run_scores, scoring)
 
 
-def _with_judged(folder: RunFolder, cards: tuple[Scorecard, ...]) -> tuple[tuple[Scorecard, ...], dict[str, str]]:
+def _with_judged(folder: RunFolder, cards: Iterable[Scorecard]) -> tuple[Iterable[Scorecard], dict[str, str]]:
     """The scorecards with the findings of the certified judge that answered last, and that judge as a detector, so that
     findings of different judges are not compared. Raises ResultsError, InvalidDocument.
     """
@@ -91,7 +98,7 @@ def _with_judged(folder: RunFolder, cards: tuple[Scorecard, ...]) -> tuple[tuple
     for one in own.values():
         if one.criterion in accuracy:
             found.setdefault((one.case_id, one.attempt, one.trajectory), []).append(one)
-    judged = tuple(
+    judged = (
         card.model_copy(update={"diagnoses": with_findings(card.diagnoses, judged_findings(mine, accuracy))})
         if (mine := found.get((card.case_id, card.attempt, card.digest)))
         else card
@@ -163,7 +170,7 @@ def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | 
     unknown = {case.id for case in suite.cases if case.reference is None}
     if not unknown:
         return {}
-    cards = folder.scorecards() if latest is None else latest
+    cards = folder.cards() if latest is None else latest
     good = {(card.case_id, card.attempt) for card in cards if card.success and card.case_id in unknown}
     best: dict[str, int] = {}
     for one in evidence_of(folder, suite) if good else ():

@@ -60,7 +60,7 @@ def passing_trials(project: Path, folder: RunFolder) -> Iterator[Trial]:
     """The trials of a run that passed all their checks."""
     suite = suite_of(project, folder)
     writes = frozenset(tool.name for tool in suite.tools if tool.effect == "write")
-    passed = {(card.case_id, card.attempt) for card in folder.scorecards() if card.success}
+    passed = {(card.case_id, card.attempt) for card in folder.cards() if card.success}
     for one in evidence_of(folder, suite):
         if (one.case.id, one.trial.attempt) in passed:
             yield trial_of(row_of(one.counted), one.case.id, one.case.category, writes)

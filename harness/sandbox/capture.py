@@ -25,25 +25,19 @@ class CapturedEntry:
     content: Path | None
 
 
-def gather(environment: Environment, state: DeclaredState, parent: Snapshot | None) -> tuple[CapturedEntry, ...]:
-    """The entries of a state, sorted by path: its parent's, overridden by its own.
+def gather(environment: Environment, state: DeclaredState) -> tuple[CapturedEntry, ...]:
+    """The entries of a state, sorted by path.
 
     Raises SnapshotError for what cannot be captured: special files, names that are not UTF-8, and all paths outside the
     writable places.
     """
-    found: dict[str, CapturedEntry] = {}
-    for captured in (*_inherited(parent), *_entries_below(environment, state)):
-        if captured.entry.kind != "directory":
-            for below in [path for path in found if path.startswith(captured.entry.path + "/")]:
-                del found[below]
-        found[captured.entry.path] = captured
-    return tuple(found[path] for path in sorted(found))
+    return tuple(sorted(_entries_below(environment, state), key=lambda captured: captured.entry.path))
 
 
-def browser_profile(environment: Environment, state: DeclaredState, parent: Snapshot | None) -> JsonObject | None:
-    """The cookies and local storage that browsers begin with: the state's, else its parent's."""
+def browser_profile(environment: Environment, state: DeclaredState) -> JsonObject | None:
+    """The cookies and local storage that browsers begin with."""
     if state.browser_profile is None:
-        return None if parent is None else parent.browser_profile
+        return None
     path = environment.folder / state.browser_profile
     if not is_file(path):
         raise SnapshotError(f"there is no file {path}", remedy=f"correct `browser_profile` in {environment.folder}")
@@ -70,15 +64,7 @@ def content_of(folder: Path, entry: SnapshotEntry) -> Path:
     return folder / "files" / entry.path.lstrip("/")
 
 
-def _inherited(parent: Snapshot | None) -> Iterator[CapturedEntry]:
-    for entry in parent.files if parent is not None else ():
-        at = content_of(parent.folder, entry) if parent is not None and parent.folder is not None else None
-        yield CapturedEntry(entry=entry, content=at if entry.kind == "file" else None)
-
-
 def _entries_below(environment: Environment, state: DeclaredState) -> Iterator[CapturedEntry]:
-    for folder in state.folders:
-        yield from _with_parents(state, folder)
     if state.files is None:
         return
     root = environment.folder / state.files
@@ -94,13 +80,6 @@ def _entries_below(environment: Environment, state: DeclaredState) -> Iterator[C
             yield _folder(state, inside)
 
 
-def _with_parents(state: DeclaredState, folder: str) -> Iterator[CapturedEntry]:
-    for above in reversed(PurePosixPath(folder).parents):
-        if place_of(str(above), state.writable) is not None:
-            yield _folder(state, str(above))
-    yield _folder(state, folder)
-
-
 def _walk(root: Path) -> Iterator[Path]:
     for path in sorted(root.iterdir()):
         yield path
@@ -109,7 +88,7 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def _folder(state: DeclaredState, inside: str) -> CapturedEntry:
-    entry = SnapshotEntry(path=inside, kind="directory", mode=_mode(state, inside, 0o755), owner=_owner(state, inside))
+    entry = SnapshotEntry(path=inside, kind="directory", mode=0o755, owner=_owner(state, inside))
     return _checked_entry(entry, None, state)
 
 
@@ -125,11 +104,10 @@ def _entry(state: DeclaredState, inside: str, path: Path) -> SnapshotEntry:
         raise SnapshotError(
             f"{path} cannot be captured: it is neither a file, a folder nor a link", remedy="remove it from the state"
         )
-    usual = 0o755 if found.st_mode & 0o100 else 0o644
     return SnapshotEntry(
         path=inside,
         kind="file",
-        mode=_mode(state, inside, usual),
+        mode=0o755 if found.st_mode & 0o100 else 0o644,
         owner=owner,
         size=found.st_size,
         sha256=digest_of_file(path),
@@ -147,11 +125,6 @@ def _checked_entry(entry: SnapshotEntry, content: Path | None, state: DeclaredSt
 
 def _leads_to_a_place(inside: str, writable: tuple[str, ...]) -> bool:
     return any(place == inside or place.startswith(inside + "/") for place in writable)
-
-
-def _mode(state: DeclaredState, inside: str, usual: int) -> int:
-    given = [mode for glob, mode in state.modes.items() if fnmatchcase(inside, glob)]
-    return int(given[-1], 8) if given else usual
 
 
 def _owner(state: DeclaredState, inside: str) -> Literal["agent", "root"]:

@@ -68,7 +68,6 @@ ImageName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._/-][a-z0-9]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Value = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-Mode = Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3}$")]
 
 
 class Wait(Frozen):
@@ -166,10 +165,6 @@ class DeclaredState(Frozen):
     """A folder that mirrors the sandbox's root. Links are stored as links; of the mode only the owner's x bit counts,
     since a checkout keeps no other bits.
     """
-    folders: tuple[AbsolutePath, ...] = ()
-    """Folders that shall be there though empty."""
-    modes: dict[str, Mode] = {}
-    """Glob over absolute paths -> octal mode, such as "0600"; the last that matches holds. `*` matches `/` too."""
     root_owned: tuple[str, ...] = ()
     """Globs over absolute paths: what the agent can read and not change. In a folder of the agent's own it can still be
     replaced by another file: name the folder too."""
@@ -184,10 +179,6 @@ class DeclaredState(Frozen):
     """The places that the agent may write; snapshot files are inside them."""
     services: dict[str, InsidePath] = {}
     """Service -> the file of the state that it starts from, mounted at its `restore`."""
-    parent: str | None = None
-    """Another state of this environment, whose snapshot is built before: its files, env and dumps are the start of this
-    one.
-    """
 
 
 class EnvironmentFile(Frozen):
@@ -234,7 +225,6 @@ class EnvironmentFile(Frozen):
     def _states_fit(self) -> Self:
         for name, state in self.states.items():
             self._seeds_fit(name, state)
-            self._lineage(name)
         return self
 
     def _seeds_fit(self, name: str, state: DeclaredState) -> None:
@@ -243,15 +233,6 @@ class EnvironmentFile(Frozen):
                 raise ValueError(f"state {name!r} seeds a service that is not declared: {service!r}")
             if self.services[service].restore is None or self.services[service].dump is None:
                 raise ValueError(f"state {name!r} seeds service {service!r}, which needs both `restore` and `dump`")
-
-    def _lineage(self, name: str) -> None:
-        seen = [name]
-        while (parent := self.states[seen[-1]].parent) is not None:
-            if parent not in self.states:
-                raise ValueError(f"state {seen[-1]!r} has a parent that is not declared: {parent!r}")
-            if parent in seen:
-                raise ValueError(f"state {name!r} is its own ancestor")
-            seen.append(parent)
 
 
 class Environment(EnvironmentFile):

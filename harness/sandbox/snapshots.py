@@ -61,22 +61,20 @@ class SnapshotStore:
         state = declared.states[name]
         if self._images is not None:
             self._images.build(declared.image, progress)
-        parent = None if state.parent is None else self.verify(environment, state.parent)
         folder = self._root / environment
         with self._build_lock(folder), _temporary(folder, name) as temporary:
-            captured = gather(declared, state, parent)
+            captured = gather(declared, state)
             progress(f"capturing {len(captured)} files, folders and links")
             _copy(captured, temporary)
             snapshot = Snapshot(
                 name=name,
                 environment=environment,
                 files=tuple(item.entry for item in captured),
-                dumps=self._dumps(declared, state, parent, temporary, progress),
-                env={**(parent.env if parent else {}), **state.env},
-                browser_url=state.browser_url or (parent.browser_url if parent else None),
-                browser_profile=browser_profile(declared, state, parent),
+                dumps=self._dumps(declared, state, temporary, progress),
+                env=state.env,
+                browser_url=state.browser_url,
+                browser_profile=browser_profile(declared, state),
                 writable=state.writable,
-                parent=None if parent is None else parent.digest,
             )
             write_atomically(temporary / SNAPSHOT_FILE, _snapshot_text(snapshot).encode())
             verify_content(snapshot.model_copy(update={"folder": temporary}))
@@ -148,18 +146,14 @@ class SnapshotStore:
         self,
         environment: Environment,
         state: DeclaredState,
-        parent: Snapshot | None,
         folder: Path,
         progress: "Progress",
     ) -> tuple[ServiceDump, ...]:
-        """State of each service that has one: from its own seed, else restored from the parent's dump."""
+        """State of each service that has a seed."""
         from harness.sandbox.services import dump_service
 
-        found = {dump.service: dump for dump in (parent.dumps if parent else ())}
+        found: list[ServiceDump] = []
         (folder / "dumps").mkdir()
-        for dump in found.values():
-            if parent is not None and parent.folder is not None and dump.service not in state.services:
-                shutil.copyfile(parent.folder / "dumps" / dump.file, folder / "dumps" / dump.file)
         for service, seed in sorted(state.services.items()):
             if self._images is None:
                 raise SnapshotError(
@@ -172,8 +166,8 @@ class SnapshotStore:
             # Only the service defines the format: the suffix is that of the file that it starts from.
             path = folder / "dumps" / f"{service}{'' if restore is None else PurePosixPath(restore).suffix}"
             start = environment.folder / seed
-            found[service] = dump_service(environment, service, images=self._images, start=start, into=path)
-        return tuple(found[service] for service in sorted(found))
+            found.append(dump_service(environment, service, images=self._images, start=start, into=path))
+        return tuple(found)
 
     @contextmanager
     def _build_lock(self, folder: Path) -> Iterator[None]:

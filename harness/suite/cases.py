@@ -192,8 +192,6 @@ class FaultSpec(Frozen):
     """What happens to the call or to its answer."""
     call: int = Field(ge=1)
     """The n-th call is struck."""
-    times: int = Field(default=1, ge=1)
-    """So many calls in a row, beginning with `call`."""
     status: int | None = Field(default=None, ge=400, le=599)
     """HTTP status of a fault of kind `http_status`."""
     seconds: float = Field(default=0.0, ge=0, le=3600)

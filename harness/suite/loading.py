@@ -14,7 +14,7 @@ from harness.suite.digests import suite_digest
 from harness.suite.documents import Document, open_document
 from harness.suite.fixtures import load_packs, pack_names
 from harness.suite.models import with_price_list
-from harness.suite.scenarios import cases_in
+from harness.suite.scenarios import cases_in, refuse_recorded
 from harness.suite.suite_file import SuiteFile, read_suite_file, suite_folder, suite_names
 from harness.suite.suites import DESCRIPTIONS, Suite, ToolServer
 from harness.suite.task_folders import TASK_FILE, refuse_task_folders, task_document
@@ -234,6 +234,7 @@ def _cases(document: Document, raw: SuiteFile, tools: set[str], probing: Probing
         if path.name == TASK_FILE:
             source = task_document(source, document.path.parent, raw.limits)
         else:
+            refuse_recorded(source)
             source = replace(source, data=cases_in(source.data))
             refuse_task_folders(source)
         if not isinstance(source.data, list):

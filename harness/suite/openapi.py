@@ -246,9 +246,15 @@ def _members(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
 
 
 _METHODS = ("get", "head", "post", "put", "patch", "delete")
-_LEFT_OUT = frozenset({"header", "cookie"})
+_NOT_SENT = frozenset({"header", "cookie"})
+_SEPARATORS = {"form": ",", "simple": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+"""Style of a list in one query parameter or path part -> what stands between its items."""
 _BODY = "body"
 _JSON_TYPE_PATTERN = re.compile(r"application/(.*\+)?json")
+
+
+class _NoTool(ValueError):
+    """An operation that cannot be called by a tool; the others of its document can."""
 
 
 @dataclass(kw_only=True)
@@ -263,13 +269,29 @@ class _Operation:
     required: list[JsonValue] = field(default_factory=list)
     query: JsonObject = field(default_factory=dict)
     body: str = "none"
+    notes: list[str] = field(default_factory=list)
 
 
-def openapi_tools(group: OpenApiTools, document: JsonValue) -> list[JsonObject]:
-    """The group's tools as a suite would declare them. Raises ValueError for what cannot become a tool."""
+def openapi_tools(group: OpenApiTools, document: JsonValue, notes: list[str] | None = None) -> list[JsonObject]:
+    """The group's tools as a suite would declare them; `notes` gets a line for each parameter and operation left out.
+
+    An operation that no tool can call is left out if only the pattern `*` selects it. Raises ValueError for one that
+    is named, and for a document that is malformed.
+    """
     whole = _checked_document(document)
     found = {operation.name: operation for operation in _operations(whole)}
-    return [_tool(group, found[name], whole) for name in chosen(group, list(found))]
+    tools, told = [], [] if notes is None else notes
+    for name in chosen(group, list(found)):
+        try:
+            tools.append(_tool(group, found[name], whole))
+        except _NoTool as error:
+            if group.only != ("*",):
+                raise
+            told.append(f"{error}; the operation is left out")
+        told += found[name].notes
+    if found and not tools:
+        raise ValueError("; ".join(told))
+    return tools
 
 
 def openapi_surface(group: OpenApiTools, document: JsonValue) -> dict[str, JsonObject | ValueError]:
@@ -379,22 +401,26 @@ def _effect(operation: _Operation) -> Effect:
 
 def _take_parameter(operation: _Operation, parameter: JsonObject, document: JsonObject) -> None:
     name, place = str(parameter.get("name")), str(parameter.get("in"))
-    if place in _LEFT_OUT:
+    what = f"{operation.name}: the {place} parameter {name!r}"
+    if place in _NOT_SENT:
         if parameter.get("required") is True:
-            raise ValueError(
-                f"{operation.name}: the {place} parameter {name!r} is required, and a tool has none: "
-                "set `headers:` of the server, or leave the operation out with `only:`"
+            raise _NoTool(
+                f"{what} is required, and a tool has none: set `headers:` of the server, and name with `only:` the "
+                "operations that need no other"
             )
         return
-    schema = resolved(parameter.get("schema"), document)
-    if place == "query" and not _is_plain(parameter, schema):
-        raise ValueError(f"{operation.name}: the query parameter {name!r} is written in a style that is not known")
+    separator = _separator(parameter, resolved(parameter.get("schema"), document), place)
+    if separator is None:
+        if place == "path" or parameter.get("required") is True:
+            raise _NoTool(f"{what} is required, and written in a style that is not known: describe it by `http:`")
+        operation.notes.append(f"{what} is left out: it is written in a style that is not known")
+        return
     declared: JsonValue = parameter.get("schema", {})
     description = parameter.get("description")
     described = {"description": description} if isinstance(description, str) and isinstance(declared, dict) else {}
     operation.properties[name] = {**declared, **described} if isinstance(declared, dict) else declared
     if place == "query":
-        operation.query[name] = name
+        operation.query[name] = f"{{{name}:{separator}}}" if separator else name
     if place == "path" or parameter.get("required") is True:
         _require(operation, name)
 
@@ -407,7 +433,7 @@ def _take_body(operation: _Operation, document: JsonObject) -> None:
     kinds: Mapping[str, JsonValue] = content if isinstance(content, dict) else {}
     json_kind = next((kind for kind in kinds if _JSON_TYPE_PATTERN.match(kind)), None)
     if json_kind is None:
-        raise ValueError(f"{operation.name}: its body is {', '.join(kinds) or 'of no kind'}, and only JSON can be sent")
+        raise _NoTool(f"{operation.name}: its body is {', '.join(kinds) or 'of no kind'}, and only JSON can be sent")
     media = kinds[json_kind]
     schema = media.get("schema", {}) if isinstance(media, dict) else {}
     plain = resolved(schema, document)
@@ -442,15 +468,19 @@ def _can_merge(operation: _Operation, schema: JsonObject) -> bool:
     )
 
 
-def _is_plain(parameter: JsonObject, schema: JsonObject) -> bool:
-    """Whether the parameter is sent in OpenAPI's default style: a list as `a=1&a=2`, and no object."""
+def _separator(parameter: JsonObject, schema: JsonObject, place: str) -> str | None:
+    """What joins the items of a list in the parameter; empty if each is sent alone, None for a style not known."""
+    default = "simple" if place == "path" else "form"
+    style = parameter.get("style", default)
     kind = schema.get("type")
-    return (
-        "schema" in parameter
-        and parameter.get("style", "form") == "form"
-        and (parameter.get("explode", True) is True or kind != "array")
-        and kind != "object"
-    )
+    kinds = set(kind) if isinstance(kind, list) else {kind}
+    if "schema" not in parameter or "object" in kinds or "properties" in schema:
+        return None
+    if "array" not in kinds:
+        return "" if style == default else None
+    if place == "query" and parameter.get("explode", style == "form") is True:
+        return ""
+    return _SEPARATORS.get(str(style))
 
 
 def _require(operation: _Operation, name: str) -> None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from harness.suite.documents import Document
 from harness.values import JsonObject
 
 # Foreign names as ids of cases, the same every time and never two for one.
@@ -48,6 +49,27 @@ def cases_in(document: Any) -> Any:
     if not isinstance(document, list):
         return document
     return [with_own_fields(scenario_case(item, eval_set), item) if is_scenario(item) else item for item in document]
+
+
+def refuse_recorded(source: Document) -> None:
+    """Raises InvalidDocument for ADK's other kind of case, which has the turns of one conversation and no plan."""
+    whole = source.data if isinstance(source.data, Mapping) else {}
+    key = next((name for name in ("evalCases", "eval_cases") if isinstance(whole.get(name), list)), None)
+    listed = source.data if key is None else whole[key]
+    at: tuple[int | str, ...] = () if key is None else (key,)
+    places = enumerate(listed) if isinstance(listed, list) else ((None, listed),)
+    for index, item in places:
+        if not isinstance(item, Mapping) or is_scenario(item):
+            continue
+        turns = next((item[name] for name in ("conversation", "data") if isinstance(item.get(name), list)), [item])
+        is_old = any(isinstance(turn, Mapping) and {"query", "expected_tool_use"} <= turn.keys() for turn in turns)
+        if is_old or isinstance(item.get("conversation"), list):
+            source.refuse(
+                *at,
+                *(() if index is None else (index,)),
+                problem="has the turns of a conversation that was had, from which no user can be simulated",
+                remedy=f"`harness import adk {source.path.name}` reads it; a scenario has `conversationScenario`",
+            )
 
 
 def is_scenario(item: Any) -> bool:

@@ -27,11 +27,19 @@ class HttpRoute(Frozen):
     path: str
     """Path below the server's address; `{name}` takes the argument of that name."""
     query: dict[str, str] = {}
-    """Query parameter -> argument name. An argument that the call leaves out is left out of the query."""
+    """Query parameter -> argument name. An argument that the call leaves out is left out of the query. A list is sent
+    as `a=1&a=2`; `"{a:,}"` joins its items by what stands behind the colon (`a=1,2`).
+    """
     body: Literal["arguments", "body", "none"] = "none"
     """`arguments`: the arguments that are in neither path nor query, as one JSON object. `body`: the argument of that
     name, unchanged.
     """
+
+    def queried(self) -> Iterator[tuple[str, str, str]]:
+        """Each query parameter, its argument, and what joins the items of a list; empty: each is sent alone."""
+        for parameter, source in self.query.items():
+            name, _, separator = source.removeprefix("{").removesuffix("}").partition(":")
+            yield parameter, name, separator
 
 
 Rate = Annotated[str, Field(pattern=r"^[1-9][0-9]*/([0-9]*[1-9][0-9]*|[0-9]*\.[0-9]*[1-9])?s$")]
@@ -198,6 +206,32 @@ def values_at(value: JsonValue, pointer: str) -> tuple[JsonValue, ...]:
 def unmatched(pointers: Iterable[str], values: Sequence[JsonValue]) -> list[str]:
     """The pointers that match nothing in any of the values."""
     return [pointer for pointer in pointers if not any(values_at(value, pointer) for value in values)]
+
+
+_OPEN = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties"})
+
+
+def may_lead(schema: JsonValue, pointer: str) -> bool:
+    """Whether a value of the schema may have something at the pointer; yes if the schema leaves it open."""
+    return _may_lead(schema, _pointer_parts(pointer))
+
+
+def _may_lead(schema: JsonValue, parts: Sequence[str]) -> bool:
+    if not parts or not isinstance(schema, dict) or _OPEN & schema.keys():
+        return True
+    first, rest = parts[0], parts[1:]
+    properties = schema.get("properties")
+    members = properties if isinstance(properties, dict) else {}
+    more = [schema["items"]] if "items" in schema and (first == "*" or first.isdigit()) else []
+    if not members and "items" not in schema:  # it says nothing of its members: only a plain value has none
+        kind = schema.get("type", "object")
+        return schema.get("additionalProperties") is not False and bool({"object", "array"} & {*_texts(kind)})
+    inner = [item for name, item in members.items() if first in {"*", name}] + more
+    return any(_may_lead(item, rest) for item in inner) or schema.get("additionalProperties", False) is not False
+
+
+def _texts(value: JsonValue) -> list[str]:
+    return [str(one) for one in (value if isinstance(value, list) else [value])]
 
 
 def _pointer_parts(pointer: str) -> list[str]:

@@ -1,6 +1,6 @@
 """A suite's `tools:` read: described calls and groups of tools in one list, and the servers that the groups bring."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +69,17 @@ def read_tools(document: Document, declared: JsonValue, servers: Mapping[str, To
 def read_groups(document: Document, declared: JsonValue) -> list[Group]:
     """The groups alone, which need no listing to be read."""
     return [item.group for item in _items(document, declared) if item.group is not None]
+
+
+def notes_of(groups: Iterable[Group], folder: Path) -> list[str]:
+    """What the groups' OpenAPI documents declare and no tool of the suite has, each with the reason."""
+    from harness.suite.openapi import openapi_tools
+
+    notes: list[str] = []
+    for group in groups:
+        if isinstance(group, OpenApiTools):
+            openapi_tools(group, _openapi_document(group, folder), notes)
+    return notes
 
 
 def remote_document_path(folder: Path, group: OpenApiTools) -> Path:
@@ -164,18 +175,24 @@ def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
         case BrowserTools():
             return browser_tools(group)
         case OpenApiTools():
-            path = remote_document_path(folder, group) if group.is_remote else folder / group.openapi
-            if not group.is_remote and not is_file(path):
-                raise ValueError(f"`openapi`: {group.openapi[:200]!r} is not a readable file")
             from harness.suite.openapi import openapi_tools
 
-            return openapi_tools(group, _read_if_present(path, folder) if group.is_remote else read_plain(path)[0])
+            return openapi_tools(group, _openapi_document(group, folder))
         case McpTools():
             return listed_tools(group, _listing(group.server, folder), "mcp")
         case PythonTools():
             return listed_tools(group, _unchanged(group, group.python, folder), "python")
         case SourceTools():
             return listed_tools(group, _unchanged(group, f"`with` of {group.tool_source}", folder), "tool_source")
+
+
+def _openapi_document(group: OpenApiTools, folder: Path) -> JsonValue:
+    if group.is_remote:
+        return _read_if_present(remote_document_path(folder, group), folder)
+    if not is_file(path := folder / group.openapi):
+        raise ValueError(f"`openapi`: {group.openapi[:200]!r} is not a readable file")
+    document: JsonValue = read_plain(path)[0]
+    return document
 
 
 def _unchanged(group: PythonTools | SourceTools, what: str, folder: Path) -> Listing:

@@ -7,6 +7,7 @@ contradicts the plan, invents, repeats or never ends is for the judge of the rub
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -65,8 +66,7 @@ def problem_with(role: Role, heard: Heard, answered: ModelText, spoken: Spoken) 
         return _problem("tool_call", f"the user's model made {what}", "A user has no tools. Write words.")
     if not text and spoken.wish is None:
         return _problem("no_message", "the user's model wrote nothing", "Write a message, or the end signal.")
-    if len(text) > LONGEST:
-        reason = f"the message has {len(text)} characters; at most {LONGEST} are a user's"
+    if (reason := _endless(text)) is not None:
         return _problem("too_long", reason, "Write a short message.")
     if (voice := _other_voice(heard, text)) is not None:
         note = "You are the user, not the assistant. Write only the words that the user says."
@@ -110,7 +110,7 @@ def _problem(fault: FaultClass, reason: str, note: str) -> MessageProblem:
 
 def _other_voice(heard: Heard, text: str) -> str | None:
     """A role's label, a tag of the frame, another simulator's stop signal, a stage direction; or a reply of the agent,
-    said again as a whole.
+    said again as a whole, and gone on with.
     """
     if has_signal(text):
         return text
@@ -119,7 +119,18 @@ def _other_voice(heard: Heard, text: str) -> str | None:
             return found[0].strip()
     said = plain(text)
     echoed = len(said.split()) >= _LEAST_ECHOED and any(said == plain(reply[:LONGEST]) for reply in heard.replies)
-    return text if echoed else None
+    begun = (plain(reply[:LONGEST]) for reply in heard.replies)
+    return text if echoed or any(len(one.split()) >= _SHOWN and said.startswith(one) for one in begun) else None
+
+
+def _endless(text: str) -> str | None:
+    """Too many characters, or a run of eight words three times, as a model writes that does not find its end."""
+    if len(text) > LONGEST:
+        return f"the message has {len(text)} characters; at most {LONGEST} are a user's"
+    words = _words(text)
+    runs = Counter(tuple(words[at : at + _SHOWN]) for at in range(len(words) - _SHOWN + 1))
+    run, times = max(runs.items(), key=lambda one: one[1], default=((), 0))
+    return f"the message says again and again: {' '.join(run)!r}" if times > 2 else None
 
 
 def _secret(role: Role, heard: Heard, text: str) -> str | None:

@@ -39,6 +39,7 @@ PARTS: dict[str, list[str]] = {
     "trials that wait for a live model": ["-m", "qa.bench.waiting"],
     "live conversations with simulated users": ["-m", "qa.bench.live"],
     "long runs": ["-m", "qa.bench.growth"],
+    "large stored runs": ["-m", "qa.bench.large_runs"],
     "the web app": ["-m", "qa.bench.viewing"],
     "the command line": ["-m", "qa.bench.help"],
     "a short run": ["-m", "qa.bench.short_run"],

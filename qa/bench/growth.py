@@ -24,7 +24,7 @@ from typing import TypeVar
 
 from harness.gateway.gateway import Gateway
 from harness.reports.compare import compare_runs
-from harness.reports.html.page import write_html
+from harness.reports.pages.files import write_html
 from harness.reports.render.markdown import write_report
 from harness.reports.summarising import summarise_run
 from harness.runs.execution.executor import Attempt
@@ -106,7 +106,7 @@ class Sized:
             "resume": lambda run: run_plan(replace(self._plan, resumes=run), Watch()),
             "score": self._score,
             "report": lambda run: write_report(RunFolder.open(run), summarise_run(RunFolder.open(run))),
-            "report --html": lambda run: write_html(RunFolder.open(run), project / "report.html"),
+            "report --html": lambda run: write_html(project, RunFolder.open(run), project / "report.html"),
             "compare": lambda run: compare_runs(RunFolder.open(run.parent / "two"), RunFolder.open(run)),
         }
 

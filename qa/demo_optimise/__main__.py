@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from qa.optimise_eval.settings import ROOT, SETTINGS, Setting, Trip
+from qa.optimise_eval.settings import ROOT, SETTINGS, Setting
+from qa.optimise_eval.trips import Trip
 
 CASES = 20
 """Of each part: the fewest of which the held-out ones can confirm anything beside two baselines."""
@@ -44,31 +45,38 @@ def main() -> int:
 
 
 def _atomic(folder: Path, url: str) -> bool:
-    project = _planted(folder, "no-quantity", url)
-    _harness(project, "run", "grocery", "--tools", "live", "--model", "live", "--run-name", "trace", *SANDBOX)
+    setting, project = _planted(folder, "no-quantity", url)
+    _harness(project, "run", "grocery", "--live", "all", "--run-name", "trace", *SANDBOX)
     words = ("--mode", "agent", "--component", "cart", "--from", "trace", "--rubric", "invocation", "--no-safety")
-    return _optimised(project, *words, *ROLLOUTS)
+    return setting.without in _one_line(_patch(project, *words, *ROLLOUTS))
 
 
 def _coordination(folder: Path, url: str) -> bool:
-    return _optimised(_planted(folder, "budget-withheld", url), "--mode", "joint", *ROLLOUTS_OF_ALL)
+    setting, project = _planted(folder, "budget-withheld", url)
+    return setting.without in _one_line(_patch(project, "--mode", "joint", *ROLLOUTS_OF_ALL))
 
 
 def _bait(folder: Path, url: str) -> bool:
-    return _optimised(_planted(folder, "bait-order", url), "--mode", "joint", "--rubric", "eager", *ROLLOUTS)
+    _, project = _planted(folder, "bait-order", url)
+    return bool(_patch(project, "--mode", "joint", "--rubric", "eager", *ROLLOUTS))
 
 
-def _optimised(project: Path, *words: str) -> bool:
-    """Whether a candidate was accepted; the evidence, and the difference of an accepted one, are printed."""
+def _patch(project: Path, *words: str) -> list[str]:
+    """The changed lines of the accepted candidate, none if none was; the evidence and the patch are printed."""
     words = ("optimise", "grocery", *words, *COMMON, *SANDBOX, "--run-name", "optimisation")
-    code = _harness(project, *words, shown=True)
-    if code == 0:
-        _harness(project, "optimise", "promote", "optimisation", shown=True)
-    return code == 0
+    if _harness(project, *words, shown=True) is None:
+        return []
+    told = _harness(project, "optimise", "promote", "optimisation", shown=True) or ""
+    return [line for line in told.partition("\ndiff --git ")[2].splitlines() if re.match(r"[+-](?![+-]{2} )", line)]
 
 
-def _planted(folder: Path, name: str, url: str) -> Path:
-    """A project whose grocery suite has the setting's prompts and trips."""
+def _one_line(patch: list[str]) -> str:
+    """A fault is mended by one line; lines without use have no place in the patch."""
+    return patch[0] if len(patch) == 1 else ""
+
+
+def _planted(folder: Path, name: str, url: str) -> tuple[Setting, Path]:
+    """The setting, and a project whose grocery suite has its prompts and trips."""
     (setting,) = [one for one in SETTINGS if one.name == name]
     print(f"\n== {name} ({setting.kind})", flush=True)
     project = folder / name
@@ -82,7 +90,7 @@ def _planted(folder: Path, name: str, url: str) -> Path:
     told = (suite / "suite.yaml").read_text(encoding="utf-8")
     told = told.replace("cases: scenarios/*.evalset.json", "cases: planted.json")
     (suite / "suite.yaml").write_text(re.sub(r"http://127\.0\.0\.1:18241/v1", url, told), encoding="utf-8")
-    return project
+    return setting, project
 
 
 def _trips(setting: Setting) -> Sequence[tuple[int, Trip]]:
@@ -115,8 +123,8 @@ def _model() -> Iterator[str]:
         process.wait()
 
 
-def _harness(project: Path, *arguments: str, shown: bool = False) -> int:
-    """Runs the command; 1 is a verdict, more is the end of the demonstration."""
+def _harness(project: Path, *arguments: str, shown: bool = False) -> str | None:
+    """What the command printed, None if its verdict is 1; a higher exit code is the end of the demonstration."""
     print(f"$ harness {' '.join(arguments)}", flush=True)
     command = [sys.executable, "-m", "harness", "--project", str(project), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -124,7 +132,7 @@ def _harness(project: Path, *arguments: str, shown: bool = False) -> int:
         raise SystemExit(f"harness {arguments[0]} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
     if shown:
         print(done.stdout, flush=True)
-    return done.returncode
+    return None if done.returncode else done.stdout
 
 
 if __name__ == "__main__":

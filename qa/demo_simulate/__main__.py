@@ -108,7 +108,7 @@ def _rows(project: Path, *, record: bool) -> Iterator[Row]:
             shutil.rmtree(project / "runs" / name, ignore_errors=True)
             played = f"logged:{LOG}" if user == "logged" else user
             words = ["run", "grocery", "--agent", agent, "--user", played, "--run-name", name]
-            words += ["--tools", "record", "--model", "record"] * record
+            words += ["--live", "all,record"] * record
             words += ["--sandbox", "docker-warm"] * (not record)
             run_harness(project, *words)
             folder = RunFolder.open(project / "runs" / name)

@@ -26,7 +26,7 @@ def main() -> int:
             shutil.copytree(ROOT / name, project / name)
         shutil.copyfile(ROOT / "images/lock.toml", project / "images/lock.toml")
         words = ["run", "grocery", "--agent", AGENTS[0], "--user", "model", "--run-name", _NAME]
-        words += ["--tools", "record", "--model", "record"]
+        words += ["--live", "all,record"]
         with doubles():
             run_harness(project, *words, *(word for case in others for word in ("--case", case)))
         cards = list(RunFolder.open(project / "runs" / _NAME).scorecards())

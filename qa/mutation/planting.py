@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 import cosmic_ray.plugins
 from cosmic_ray.ast import ast_nodes, get_ast_from_path
@@ -18,6 +19,8 @@ _PLANTED = re.compile(
     r"|Replace(TrueWithFalse|FalseWithTrue|BreakWithContinue|ContinueWithBreak)|ZeroIterationForLoop)"
 )
 """Comparisons, constants, conditions, arithmetic, loops. Neither decorators nor classes of exceptions."""
+_PARAMETERS = frozenset({"parameters", "param"})
+"""Nodes of a syntax tree whose operators are none: the star among parameters is no product."""
 _TYPES = re.compile(r"core/ReplaceBinaryOperator_BitOr_")
 """Mostly the bar of a union type: such a mutant does not even load, and being noticed means nothing."""
 
@@ -100,17 +103,28 @@ def _compiles(code: str) -> bool:
 
 def _mutants(root: Path, file: Path) -> Iterator[tuple[_Place, Mutant]]:
     tree = get_ast_from_path(file)
-    nodes = list(ast_nodes(tree))
+    nodes = [(node, _is_meaningless(node)) for node in ast_nodes(tree)]
     name = file.relative_to(root).as_posix()
     lines = _Lines(file.read_text(encoding="utf-8"))
     for operator_name in sorted(cosmic_ray.plugins.operator_names()):
         if not _PLANTED.fullmatch(operator_name) or _TYPES.match(operator_name):
             continue
         operator = cosmic_ray.plugins.get_operator(operator_name)()
-        starts = [start for node in nodes for start, _ in operator.mutation_positions(node)]
-        for occurrence, (line, column) in enumerate(starts):
+        starts = [(start, left_out) for node, left_out in nodes for start, _ in operator.mutation_positions(node)]
+        for occurrence, ((line, column), left_out) in enumerate(starts):
+            if left_out:
+                continue
             place = _Place(name, *lines.described(line, column), operator_name.partition("_")[0])
             yield place, Mutant(name, line, operator_name, occurrence)
+
+
+def _is_meaningless(node: Any) -> bool:
+    """Also everything that a decorator is told: that a class is frozen, for example, is for mypy."""
+    if node.type == "operator" and node.parent is not None and node.parent.type in _PARAMETERS:
+        return True
+    while node is not None and node.type != "decorator":
+        node = node.parent
+    return node is not None
 
 
 class _Lines:

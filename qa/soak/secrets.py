@@ -107,7 +107,7 @@ def _done(project: Path, temporary: Path, server: Echoing, url: str, sandbox: st
     env["OTEL_EXPORTER_OTLP_HEADERS"] = f"x-collector-key={CHANNELS['COLLECTOR_KEY']}"
     del env["GITHUB_TOKEN"]  # it chooses the tracker
     run = ["run", "s", "--sandbox", sandbox]
-    live = ["--tools", "live", "--model", "live"]
+    live = ["--live", "all"]
     github = {
         "GITHUB_TOKEN": CHANNELS["GITHUB_TOKEN"],
         "GITHUB_REPOSITORY": "acme/x",
@@ -117,7 +117,7 @@ def _done(project: Path, temporary: Path, server: Echoing, url: str, sandbox: st
     (project / "out").mkdir()
     for words, more in (
         (["tool", "refresh", "s"], {}),
-        ([*run, "--tools", "record", "--model", "record", "--run-name", "record", "--otlp", f"{url}/collector"], {}),
+        ([*run, "--live", "all,record", "--run-name", "record", "--otlp", f"{url}/collector"], {}),
         (["--debug", *run, *live, "--run-name", "live"], {}),
         ([*run, "--run-name", "replay"], {}),
         (["cassette", "check", "s"], {}),
@@ -132,7 +132,7 @@ def _done(project: Path, temporary: Path, server: Echoing, url: str, sandbox: st
         (["judge", "run", "live", "--rubric", "tool_agent"], {}),
         ([*probe, "drifted", "--file"], {"changed": "1"}),
         (["issue", "file", "drifted", "--tracker", "github"], github),
-        (["run", "no-such-suite", "--tools", "live"], {}),
+        (["run", "no-such-suite", "--live", "tools"], {}),
     ):
         server.changed = more.pop("changed", "") == "1"
         done = run_command(*words, folder=project, env={**env, **more})

@@ -38,3 +38,14 @@ def test_an_answer_with_escapes_and_without_a_secret_stays_byte_for_byte() -> No
 @pytest.mark.parametrize("name", ["ang", "angle"])
 def test_no_name_of_an_entity_leaves_the_end_of_a_longer_one(name: str) -> None:
     assert "before <secret:KEY> after" == Redactor({"KEY": "s3cret\u2220"}).text(f"before s3cret&{name}; after")
+
+
+def test_a_secret_of_several_lines_is_known_as_json_in_json() -> None:
+    secret = "s3cret\nof the day"
+    twice = json.dumps(json.dumps(secret)[1:-1])[1:-1]
+    assert "before <secret:KEY> after" == Redactor({"KEY": secret}).text(f"before {twice} after")
+
+
+def test_of_two_secrets_that_begin_alike_the_longer_is_found_whatever_they_are_called() -> None:
+    known = {"LONGER_NAME": "sk-live-0815", "K": "sk-live-0815-and-more"}
+    assert "<secret:K> <secret:LONGER_NAME>" == Redactor(known).text("sk-live-0815-and-more sk-live-0815")

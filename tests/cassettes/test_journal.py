@@ -201,3 +201,17 @@ def test_a_journal_that_names_another_place_writes_nothing(tmp_path: Path, recor
     with pytest.raises(CassetteError, match=r"\.c\.dead\.journal: is "):
         recover_journals(tmp_path, "s", Redactor({}))
     assert [tmp_path / "s" / ".c.dead.journal"] == [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_journal_that_somebody_removed_is_merged_all_the_same(tmp_path: Path, record) -> None:
+    written = journal(tmp_path)
+    for recording in record(EGG):
+        written.add(recording)
+    written.path.unlink()
+    assert 1 == merge(written, tmp_path, suite="s", case="c").added
+
+
+def test_recordings_make_the_folders_of_their_cassette(tmp_path: Path, record) -> None:
+    path = cassette_path(tmp_path / "new" / "cassettes", "s", "c")
+    merge_recordings(path, record(EGG), "s", "c")
+    assert 1 == len(load_cassette(path))

@@ -118,3 +118,9 @@ def test_the_state_depends_on_the_writes_and_their_order_and_on_the_server_alone
     assert state_after("a", "b") == state_after("a", "b")
     assert len({state_after(), state_after("a"), state_after("a", "b"), state_after("b", "a")}) == 4
     assert state_after("a", server="other") == state_after(server="other") != state_after()
+
+
+def test_a_property_without_a_schema_leaves_the_defaults_of_the_others() -> None:
+    properties = {"any": True, "limit": {"default": 5}}
+    tool = OPEN.model_copy(update={"parameters": {"type": "object", "properties": properties}})
+    assert {"any": 1, "limit": 5} == complete_arguments(tool, {"any": 1})

@@ -185,3 +185,11 @@ def tried(secrets: dict[str, str], text: bytes) -> int:
     finally:
         sys.setprofile(None)
     return calls
+
+
+@pytest.mark.parametrize("wide", [[], [[]] * 300])
+def test_a_wide_event_and_one_that_nothing_ends_are_searched_like_others(wide: list[object]) -> None:
+    body = sse({"wide": wide, "delta": {"text": one}} for one in ("You sent ", KEY[:9], KEY[9:]))[:-2]
+    got = events_of("text/event-stream", streamed("text/event-stream", body, 7))
+    joined = "".join(one["delta"]["text"] for one in got)
+    assert "You sent <secret:KEY>" == joined

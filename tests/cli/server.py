@@ -21,7 +21,7 @@ PROGRAM = (
     "harness.gateway.gateway",
     "harness.traces.formats.found",
     "harness.runs.execution.run",
-    "harness.reports.html.page",
+    "harness.reports.pages.files",
     "harness.runs.trial.trial",
     "harness.runs.trial.parallel",
     "harness.sandbox.containers.docker",

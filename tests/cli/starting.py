@@ -18,6 +18,8 @@ from itertools import cycle
 from pathlib import Path
 
 HARNESS = Path(sys.executable).parent / "harness"
+LIVE = {"replay": "none", "sealed": "sealed", "live": "tools", "record": "tools,record"}
+"""Mode of the tools -> the word of `--live`."""
 _SERVER = Path(__file__).with_name("server.py")
 
 

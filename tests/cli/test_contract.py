@@ -1,11 +1,13 @@
 """The command line's contract: help everywhere, examples that parse, and refusals of what would do nothing."""
 
 import json
+import os
 import re
 import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -57,7 +59,7 @@ def _make_paths(words: list[str]) -> None:
     """Stand-ins for files and folders that an example names and whose types demand that they exist."""
     for word in words:
         value = word.rpartition("=")[2]
-        if re.fullmatch(r"[\w.-]+\.(json|jsonl|csv|yaml|md)", value):
+        if re.fullmatch(r"[\w.-]+\.(json|jsonl|csv|yaml|md|zip)", value):
             Path(value).touch()
         elif value.endswith("/") or value in ("my-evals", "path/to/project"):
             Path(value).mkdir(parents=True, exist_ok=True)
@@ -169,8 +171,8 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
             (("run", "--resume", "r", *option), option[0])
             for option in (
                 ("--agent", "a"),
-                ("--tools", "lenient"),
-                ("--model", "live"),
+                ("--lenient",),
+                ("--live", "model"),
                 ("--user", "script"),
                 ("--case", "c"),
                 ("--only", "tag=a"),
@@ -198,9 +200,7 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
         (("export", "langfuse-dataset", "hello", "--format", "otlp"), "--format"),
         (("fork", "r", "--at", "1"), "--at"),
         (("fork", "r", "--hint", "Hurry"), "--hint"),
-        (("case", "from-trace", "r", "c", "--store", "online"), "--store"),
         (("case", "from-trace", "--session", "s", "--attempt", "2"), "--attempt"),
-        (("online", "score", "hello", "--interval", "5"), "--interval"),
         (("online", "watch", "hello", "--tracker", "folder"), "--tracker"),
         (("drift", "run", "hello", "--tracker", "folder"), "--tracker"),
         (("drift", "probe", "hello", "--tracker", "folder"), "--tracker"),
@@ -264,3 +264,11 @@ def test_ctrl_c_ends_a_server_with_status_0(words: tuple[str, ...], tmp_path: Pa
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert (0, False) == (process.returncode, "Traceback" in errors), errors
+
+
+def test_a_shell_completes_verbs_and_options() -> None:
+    program = str(Path(sys.executable).parent / "harness")
+    asked = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness trend --fail", "COMP_CWORD": "2"}
+    for own, said in (({"_HARNESS_COMPLETE": "bash_source"}, "complete -o"), (asked, "plain,--fail-on-spike")):
+        done = subprocess.run([program], env={**os.environ, **own}, capture_output=True, text=True, check=False)
+        assert (0, "", True) == (done.returncode, done.stderr, said in done.stdout)

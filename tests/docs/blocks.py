@@ -3,7 +3,8 @@
 The language says what a block is: `sh` is run, `yaml` is read, `python` is compiled, `text`, `json` and `toml` are
 shown. A title with a folder (`title="suites/own/suite.yaml"`) is a file of the page's own project, written there
 before the commands behind it run; a title without one (`title="environment.yaml"`) says which reader reads the block;
-without a title a `yaml` block is a part of a suite. A page that begins with `<!-- tests: continues PAGE -->` is run
+without a title a `yaml` block is a part of a suite. `# exit 1` behind a command is its exit status, and no other is
+right; a command without it exits 0. A page that begins with `<!-- tests: continues PAGE -->` is run
 behind that page, in the same shell.
 """
 
@@ -16,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r'title="([^"]+)"')
+_EXITS = re.compile(r"^(.*\S)\s+# exit (\d+)$", re.MULTILINE)
 _CONTINUES = re.compile(r"<!-- tests: continues (\S+) -->")
 
 
@@ -63,7 +65,8 @@ def commands_in(block: Block) -> str:
     """The block without `make`, which is run by hand: empty where nothing is left."""
     if block.language != "sh":
         return ""
-    return "\n".join(line for line in block.text.splitlines() if line and not line.startswith("make "))
+    typed = "\n".join(line for line in block.text.splitlines() if line and not line.startswith("make "))
+    return _EXITS.sub(r"status=0; \1 || status=$?; test $status -eq \2", typed)
 
 
 def script_of(page: Path) -> Iterator[str]:

@@ -1,13 +1,18 @@
 """The blocks of code of README and documentation, run and read as a reader would."""
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 import yaml
@@ -35,6 +40,8 @@ def named(blocks: list[Block]) -> list[object]:
 
 def test_every_block_says_what_it_is() -> None:
     assert [] == [block.name for block in BLOCKS if block.language not in LANGUAGES]
+    typed = [block for block in BLOCKS if block.language == "sh" and not block.is_file]
+    assert [] == [block.name for block in typed if "||" in block.text]  # `# exit N` says it
     for page in PAGES:
         assert page.read_text(encoding="utf-8").count("```") == 2 * len(blocks_of(page)), page
 
@@ -132,13 +139,39 @@ def test_every_yaml_block_is_read_by_its_reader(tmp_path: Path, block: Block) ->
     ],
 )
 def test_the_commands_of_a_page_work_in_their_order(tmp_path: Path, pages: list[Path]) -> None:
-    """As typed into one shell, in a project that is a copy of this one; files are written where they are shown."""
+    """As typed into one shell, in a project that is a copy of this one; files are written where they are shown.
+
+    README is typed in an empty folder, beside the service that it speaks of.
+    """
     project = tmp_path / "project"
-    for folder in PROJECT:
+    project.mkdir()
+    for folder in () if pages[0] == ROOT / "README.md" else PROJECT:
         shutil.copytree(ROOT / folder, project / folder)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "PYTHONPATH": str(project)}
-    script = "\n".join(["set -euo pipefail", *(line for page in pages for line in script_of(page))])
-    done = subprocess.run(["bash", "-c", script], cwd=project, env=env, capture_output=True, text=True)
+    with serving({"/rooms": ["blue"], "/bookings": {"state": "booked"}}) as port:
+        script = "\n".join(["set -euo pipefail", *(line for page in pages for line in script_of(page))])
+        typed = ["bash", "-c", script.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{port}")]
+        done = subprocess.run(typed, cwd=project, env=env, capture_output=True, text=True)
     at = done.stdout.rpartition("### ")[2].partition("\n")[0]
     assert 0 == done.returncode, f"{at}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+
+
+@contextmanager
+def serving(answers: dict[str, Any]) -> Iterator[int]:
+    """The port of a service on this machine that answers each path with its JSON."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(answers[self.path.partition("?")[0]]).encode())
+
+        do_POST = do_GET
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()

@@ -88,11 +88,11 @@ class Project:
         return said
 
     def record(self) -> None:
-        self.type("run", "s", "--tools", "record", "--sandbox", "local", "--run-name", f"rec{self._count()}")
+        self.type("run", "s", "--live", "tools,record", "--sandbox", "local", "--run-name", f"rec{self._count()}")
         self.shop.asked.clear()
 
     def live(self, name: str, *more: str, status: int = 0) -> str:
-        return self.type("run", "s", "--tools", "live", "--sandbox", "local", "--run-name", name, *more, status=status)
+        return self.type("run", "s", "--live", "tools", "--sandbox", "local", "--run-name", name, *more, status=status)
 
     def probe(self, *more: str, status: int = 0) -> dict[str, Any]:
         """The report of a probe."""

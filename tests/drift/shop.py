@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -61,6 +61,3 @@ def open_shop(answers: Answers) -> Iterator[Shop]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-Changing = Callable[[], Any]

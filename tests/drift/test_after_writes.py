@@ -236,7 +236,7 @@ def test_a_cassette_without_a_write_of_the_chain_leaves_its_reads_out(project: P
 def test_states_are_restored_a_bounded_number_of_times(project: Project) -> None:
     cases = {f"c{number}": [["order", {"item": number}], ["count_orders", {}]] for number in range(22)}
     declare(project, cases)
-    project.type("run", "s", "--tools", "record", "--sandbox", "local", "--run-name", "many")
+    project.type("run", "s", "--live", "tools,record", "--sandbox", "local", "--run-name", "many")
     project.shop.asked.clear()
     report = project.probe(status=3)
     assert (20, 20) == (report["after_writes"], report["restores"])

@@ -69,7 +69,7 @@ def test_reads_after_writes_are_probed_at_a_restored_service(tmp_path: Path) -> 
     suite["agents"]["a"]["command"][0] = "python3"
     (project.suite / "suite.yaml").write_text(json.dumps(suite))
     release(project, "True")
-    project.type("run", "s", "--tools", "record", "--run-name", "recorded")
+    project.type("run", "s", "--live", "tools,record", "--run-name", "recorded")
 
     report = project.probe()
     assert ([], []) == (told(report), told(report, "unconfirmed"))
@@ -100,7 +100,7 @@ def test_reads_of_a_case_with_a_snapshot_of_its_own_are_probed_at_that_snapshot(
     document["states"]["unpaid"] = {"services": {"orders": "unpaid.json"}}
     (folder / "environment.yaml").write_text(yaml.safe_dump(document))
     project.type("snapshot", "build", "shop", "unpaid")
-    project.type("run", "s", "--tools", "record", "--run-name", "recorded")
+    project.type("run", "s", "--live", "tools,record", "--run-name", "recorded")
 
     report = project.probe()
     assert ([], []) == (told(report), told(report, "unconfirmed"))

@@ -53,7 +53,7 @@ def shop() -> Iterator[Shop]:
 def recorded(project: Project, run: str, names: list[str]) -> dict[str, Any]:
     project.write({"c1": names}, TOOLS)
     (project.suite / "agent" / "agent.py").write_text(AGENT)
-    said = project.type("run", "s", "--tools", "record", "--sandbox", "local", "--run-name", run, "--json")
+    said = project.type("run", "s", "--live", "tools,record", "--sandbox", "local", "--run-name", run, "--json")
     found: dict[str, Any] = json.loads(said[said.index("{\n") :])["recorded"][0]
     return found
 

@@ -144,15 +144,3 @@ def test_headers_of_a_server_that_are_no_text_pass_as_latin_1(ended, mode: str) 
 def test_no_header_that_an_agent_sends_becomes_two(ended, server, route: str) -> None:
     ended("live", *(_request(route, header, value) for header in HEADERS for value in SPLITTING))
     assert not any("x-injected" in headers for headers in server[1].came)
-
-
-@pytest.mark.parametrize(
-    "text", ["a\r\nX-Injected: b", "a b\r\n\r\nGET /evil HTTP/1.1", "?a=b#c", "//evil/x", "@evil:80/x"]
-)
-def test_no_argument_leaves_its_place_in_the_path(ended, server, text: str) -> None:
-    body = json.dumps({"id": text}).encode()
-    head = b"POST /tools/item HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n"
-    ended("live", head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-
-    assert all(path.startswith("/base/items/") and path.count("/") == 3 for path in server[1].paths)
-    assert not any("x-injected" in headers for headers in server[1].came)

@@ -18,26 +18,6 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def test_work_is_done_in_the_order_in_which_it_was_asked_for(threads: ThreadPoolExecutor) -> None:
-    done: list[str] = []
-    free = threading.Event()
-
-    async def ask() -> None:
-        large = LargeWork(threads)
-        first = asyncio.create_task(large.done(_LARGE, lambda: (free.wait(10), done.append("large"))))
-        await asyncio.sleep(0)
-        small = asyncio.create_task(large.done(1, lambda: done.append("small")))
-        second = asyncio.create_task(large.done(_LARGE, lambda: done.append("second")))
-        await asyncio.sleep(0.05)
-        free.set()
-        await asyncio.gather(first, small, second)
-        await large.done(1, lambda: done.append("at once"))
-
-    asyncio.run(ask())
-
-    assert ["large", "small", "second", "at once"] == done
-
-
 def test_work_that_fails_or_is_cancelled_lets_the_next_begin(threads: ThreadPoolExecutor) -> None:
     free = threading.Event()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
-from harness.cassettes.check import check_cassette, list_cassettes
+from harness.cassettes.check import check_cassette
 from harness.cassettes.keys import key_digest
 from harness.errors import CassetteError, GatewayError, ServiceError, UsageError
 from harness.gateway.contract import SessionRequest
@@ -79,12 +79,6 @@ def test_a_read_after_another_write_is_a_miss_and_so_is_the_probe(run) -> None:
     record = run("replay", order_ham)
     assert record.states == {}
     assert [miss.get("probe") for miss in record.misses] == [None, None, "order"]
-
-
-def test_a_case_without_a_cassette_misses_everything(run) -> None:
-    record = run("replay", lambda agent: agent.call("look", q="egg"))
-
-    assert record.tiers == {"miss": 2}
 
 
 def test_a_damaged_cassette_is_told_when_the_session_is_opened(run, tmp_path: Path) -> None:
@@ -220,7 +214,10 @@ def test_defaults_are_sent_and_arguments_stay_in_their_place(run, shop, suite: S
     ]
 
 
-@pytest.mark.parametrize("path", ["..", ".", ""])
+@pytest.mark.parametrize(
+    "path",
+    ["..", ".", "../../admin", "%2e%2e", "%2E%2e/admin", "%252e%252e", "..\\admin", "a/../b", "..;/x", "a%00b", ""],
+)
 def test_an_argument_cannot_lead_to_another_path(run, shop, path: str) -> None:
     answers = []
     run("live", lambda agent: answers.append(agent.call("item", id=path)))
@@ -300,12 +297,3 @@ def test_a_gateway_that_was_not_entered_opens_no_session(suite: Suite, case, tmp
     gateway = Gateway(suite, "replay", cassettes=tmp_path)
     with pytest.raises(GatewayError, match=r"with Gateway\("):
         gateway.open(SessionRequest(trial_id="t", case=case, attempt=1, agent="a"))
-
-
-def test_cassettes_of_a_suite_are_listed(run, tmp_path: Path) -> None:
-    run("record", order_an_egg)
-
-    assert [
-        (cassette.case, cassette.recordings) for cassette in list_cassettes(tmp_path / "cassettes", "breakfast")
-    ] == [("c1", 4)]
-    assert len(load_cassette(tmp_path / "cassettes/breakfast/c1.yaml")) == 4

@@ -92,16 +92,6 @@ def test_one_call_of_a_tool_tells_of_its_others(run, shop, unprobed: Suite) -> N
     assert {"exact": 3, "miss": 1} == run("replay", replay, suite=unprobed).tiers
 
 
-def test_a_read_that_stays_the_same_is_given_as_often_as_it_is_asked(run, shop, unprobed: Suite) -> None:
-    def look(agent) -> None:
-        for _ in range(3):
-            agent.call("look", q="egg")
-
-    run("record", lambda agent: (agent.call("look", q="egg"), agent.call("look", q="egg")), suite=unprobed)
-
-    assert {"exact": 2, "exact_reused": 1} == run("replay", look, suite=unprobed).tiers
-
-
 def test_an_answer_that_was_recorded_once_is_given_again_and_said_to_be_unproven(run, shop, unprobed: Suite) -> None:
     run("record", asking(shop, 1), suite=unprobed)
 

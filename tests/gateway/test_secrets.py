@@ -8,7 +8,7 @@ import pytest
 from harness.cassettes.check import check_cassette
 from harness.errors import CassetteError, UsageError
 from harness.gateway.gateway import Gateway
-from harness.suite.suites import Suite, ToolServer
+from harness.suite.suites import Suite
 from harness.traces.projection import trajectory_from
 
 SECRETS = {"SHOP_KEY": "sk-live-0123456789"}
@@ -93,10 +93,3 @@ def test_a_header_whose_variable_is_not_set_is_told(suite_with_secret: Suite, sh
 def test_a_gateway_refuses_a_secret_that_it_could_not_hide(suite: Suite, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="fewer than 4"):
         Gateway(suite, "replay", cassettes=tmp_path, secrets={"PIN": "12"})
-
-
-def test_a_disposable_server_with_a_base_url_may_be_written_live(run, shop, suite: Suite) -> None:
-    open_suite = suite.model_copy(update={"servers": {"shop": ToolServer(base_url=shop.url, disposable=True)}})
-    record = run("live", lambda agent: agent.call("add", item="egg"), suite=open_suite)
-
-    assert record.states == {"order": {"lines": [{"item": "egg"}]}}

@@ -247,7 +247,7 @@ def test_a_tool_source_of_a_package_is_listed_recorded_and_replayed_without_its_
     assert 0 == third_party("tool", "refresh", "books").returncode
     shown = json.loads(third_party("tool", "list", "books", "--json").stdout)
     assert {"find_book": "read", "add_book": None, "burn": None} == {one["name"]: one.get("effect") for one in shown}
-    recorded = third_party("run", "books", "--sandbox", "local", "--tools", "record")
+    recorded = third_party("run", "books", "--sandbox", "local", "--live", "tools,record")
     assert 0 == recorded.returncode, recorded.stderr
     (third_party.project / "suites" / "books" / "books.txt").unlink()  # a replay opens no source
     done = third_party("run", "books", "--sandbox", "local", "--run-name", "r")
@@ -262,7 +262,7 @@ def test_a_tool_source_of_a_package_is_listed_recorded_and_replayed_without_its_
 def test_what_a_tool_source_raises_ends_the_trial_as_the_harnesss_failure(third_party: ThirdParty) -> None:
     _with_shelf(third_party, [("burn", "Emma")])
     assert 0 == third_party("tool", "refresh", "books").returncode
-    done = third_party("run", "books", "--sandbox", "local", "--tools", "live", "--run-name", "r", "--json")
+    done = third_party("run", "books", "--sandbox", "local", "--live", "tools", "--run-name", "r", "--json")
     assert 1 == json.loads(done.stdout)["counts"]["harness_failed"], done.stderr
     trial = RunFolder.open(third_party.project / "runs" / "r").trial("read", 1)
     assert "ZeroDivisionError: by design" in str(trial.reason)
@@ -278,7 +278,7 @@ def test_a_tool_source_refuses_its_own_files_with_line_and_remedy(third_party: T
     assert 2 == refused.returncode, refused.stderr
     assert "books.txt:2: expected a title, found nothing" in refused.stderr
     assert "remove the empty line" in refused.stderr
-    third_party("run", "books", "--sandbox", "local", "--tools", "live", "--run-name", "r")
+    third_party("run", "books", "--sandbox", "local", "--live", "tools", "--run-name", "r")
     trial = RunFolder.open(third_party.project / "runs" / "r").trial("read", 1)
     assert "harness_failed" == trial.outcome
     assert "books.txt:2" in str(trial.reason)
@@ -301,7 +301,7 @@ def test_a_wrong_tool_source_is_refused_where_it_is_named(third_party: ThirdPart
         assert "suite.yaml:3" in refused.stderr
     suite.write_text(right)
     assert 0 == third_party("tool", "refresh", "books").returncode
-    refused = third_party("run", "books", "--sandbox", "local", "--tools", "sealed")
+    refused = third_party("run", "books", "--sandbox", "local", "--live", "sealed")
     assert 2 == refused.returncode
     assert "own_state" in refused.stderr
     suite.write_text(right.replace("books.txt", "other.txt"))

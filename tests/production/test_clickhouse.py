@@ -217,16 +217,6 @@ def test_records_that_are_sent_twice_count_once(tmp_path: Path, settings: ClickH
     assert 2 == len(store.session("c1").spans)
 
 
-def test_records_of_earlier_days_move_to_clickhouse(tmp_path: Path, settings: ClickHouseSettings) -> None:
-    with serving(tmp_path) as served:
-        for number in (1, 2):
-            served.post("/v1/traces", request(span(number, 1, attributes={CONVERSATION: f"c{number}"})))
-    store = SessionStore.open(tmp_path, settings)
-    store.maintain()
-    assert ["default:c1", "default:c2"] == sorted(row.key for row in store.sessions())
-    assert 0 == waiting(tmp_path)
-
-
 def test_deleted_sessions_are_in_no_table_and_no_file(tmp_path: Path, settings: ClickHouseSettings) -> None:
     with serving(tmp_path, clickhouse=settings) as served:
         for number, user in ((1, "ann"), (2, "bob"), (3, "ann")):

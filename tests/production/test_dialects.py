@@ -6,9 +6,6 @@ from typing import Any
 from harness.traces.trajectory import Trajectory
 from tests.production.receiving import Served, request, span
 
-PROMPT = [{"role": "user", "content": [{"type": "text", "text": "Where is order 7?"}]}]
-CALL = {"toolCallId": "t1", "toolName": "find_order", "args": {"id": 7}}
-
 
 def told(served: Served, session: str, *spans: dict[str, Any]) -> Trajectory:
     assert {} == served.post("/v1/traces", request(*spans)).json

@@ -8,15 +8,15 @@ import pytest
 
 from harness.errors import ResultsError
 from harness.production.store import SessionStore
+from qa.production.senders import ReceiverProgram, kill_at_random_moments
 from tests.production.receiving import Answer, Served, request, serving, span
-from tests.production.senders import ReceiverProgram, kill_at_random_moments
 
 CONVERSATION = "gen_ai.conversation.id"
 
 
 @pytest.mark.slow
 def test_a_killed_receiver_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    """The quick form of `python -m tests.production.senders --kills 100`."""
+    """The quick form of `python -m qa.production.senders --kills 100`."""
     told = kill_at_random_moments(tmp_path / "online", 1, senders=1)
     assert (0, 0, 0, 0) == (told["lost"], told["doubled"], told["never_sent"], told["miscounted"])
     assert told["accepted"] > 0

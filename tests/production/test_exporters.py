@@ -5,19 +5,11 @@ from typing import Any
 
 import pytest
 
-from harness.traces.trajectory import Trajectory
-from tests.production.receiving import Served, request, span
-from tests.production.test_dialects import assert_order_told
+from tests.production.receiving import Served, span
+from tests.production.test_dialects import assert_order_told, told
 
 ROOT = f"{1001:016x}"
 RESULT = {"state": "sent"}
-
-
-def told(served: Served, session: str, *spans: dict[str, Any]) -> Trajectory:
-    assert {} == served.post("/v1/traces", request(*spans)).json
-    found = served.store().trajectory(session)
-    assert found is not None
-    return found
 
 
 def adk_spans(*, content: bool = True) -> list[dict[str, Any]]:

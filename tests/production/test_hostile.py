@@ -83,8 +83,8 @@ def test_what_a_session_is_called_stays_within_the_project(served: Served, tmp_p
     evil = "../../../escaped\x1b[2J$(touch PWNED)"
     served.post("/v1/traces", request(chat(1, evil, **{"gen_ai.conversation.id": evil, "service.version": evil})))
     scored(served)
-    store = ("--store", str(served.folder))
-    harness_json("themes", "file", "--tracker", "folder", "--min-sessions", "1", *store, project=project)
+    (project / "online.yaml").write_text(f"store: {served.folder}\n")
+    harness_json("themes", "file", "--tracker", "folder", "--min-sessions", "1", project=project)
     names = [path.name for path in tmp_path.rglob("*")]
     assert not [name for name in names if ("escaped" in name and "/" in name) or "PWNED" == name or "\x1b" in name]
     assert not (tmp_path.parent / "escaped").exists()

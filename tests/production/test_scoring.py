@@ -2,7 +2,6 @@
 
 import random
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -132,7 +131,8 @@ def test_a_judge_gives_the_same_judgement_offline_and_online(run: RunFolder, ser
         {"name": "judged", "verifier": "criterion", "with": {"rubric": RUBRIC.name, "criterion": "polite"}}
     )
     with closing(RunFolder.resume(run.path)) as folder:
-        cards = rescore(folder, suite.model_copy(update={"checks": (*suite.checks, check)}))
+        rescore(folder, suite.model_copy(update={"checks": (*suite.checks, check)}))
+        cards = folder.scorecards()
     polite = {(one.case_id, one.attempt): one.rationale for one in offline if one.criterion == "polite"}
     found = {(card.case_id, card.attempt): one for card in cards for one in card.verdicts if one.check == "judged"}
     assert polite.keys() == found.keys()
@@ -145,7 +145,7 @@ SUITES = sorted(path.parent.name for path in (PROJECT / "suites").glob("*/suite.
 OPTIONS = {
     "grocery": ("--sandbox", "local", "--jobs", "2"),
     "frameworks": ("--jobs", "1"),
-    "library_domain": ("--tools", "sealed"),
+    "library_domain": ("--live", "sealed"),
 }
 
 
@@ -255,18 +255,6 @@ def test_sessions_that_are_scored_again_let_new_ones_pass(run: RunFolder, served
     assert ["default:c4", "default:c3"] == newest
 
 
-@pytest.mark.slow
-def test_a_round_that_ends_between_batches_is_continued(run: RunFolder, served: Served) -> None:
-    suite = load_suite(run.path.parents[1], "basics")
-    send(served, run)
-    total = len(list(run.trials()))
-    for _ in range(total):
-        done = score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, limit=1))
-        assert 1 == done.scored
-    assert (total, 0) == (len(served.store().scores()), done.waiting)
-    assert total == len(served.store().score_store.identities())
-
-
 def test_a_session_that_goes_on_is_not_scored_yet(served: Served) -> None:
     served.post("/v1/traces", request(span(1, 1, attributes={"gen_ai.conversation.id": "c"})))
     done = score_sessions(
@@ -283,31 +271,18 @@ def test_a_session_without_a_pause_is_scored_all_the_same(run: RunFolder, served
 
 
 @pytest.mark.slow
-def test_rounds_of_several_processes_keep_all_scores(run: RunFolder, served: Served) -> None:
-    send(served, run)
-    score_sessions(served.store(), ScoringRequest(suite=load_suite(run.path.parents[1], "basics"), settings=NOW))
-    (score, *_) = before = served.store().scores()
-    stores = [served.store().score_store for _ in range(4)]
-    others = [score.model_copy(update={"scorer": f"other {number}"}) for number in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda store, other: store.add([other]), stores, others))
-    assert len(before) + 4 == len(list(stores[0].read()))
-
-
-@pytest.mark.slow
 def test_a_name_with_a_line_end_begins_no_line_of_what_is_printed(run: RunFolder, tmp_path: Path) -> None:
     """Names of sessions, releases and tools are the sender's: none of them forges a line of a list or a report."""
     project, forged = run.path.parents[1], "c\nsuccess: 0.0%"
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": forged, "gen_ai.tool.call.id": "1"}
     facts = {"gen_ai.conversation.id": forged, "service.version": forged, **tool}
-    (project / "online.yaml").write_text("pause_s: 0\n")
+    (project / "online.yaml").write_text(f"pause_s: 0\nstore: {tmp_path / 'online'}\n")
     with serving(tmp_path / "online") as served:
         served.post("/v1/traces", request(span(1, 1, attributes=facts, status={"code": 2})))
-        store = ("--store", str(served.folder))
-        harness("online", "score", "basics", *store, project=project)
+        harness("online", "score", "basics", project=project)
         (row,) = served.store().sessions()
-        shown = [harness("online", *words, *store, project=project) for words in (("sessions",), ("sessions", row.key))]
-        shown.append(harness("online", "report", "basics", *store, project=project))
+        shown = [harness("online", *words, project=project) for words in (("sessions",), ("sessions", row.key))]
+        shown.append(harness("online", "report", "basics", project=project))
     assert forged == row.release
     assert "  failed\n" in shown[0]
     assert "[category=" not in shown[2]  # a group that holds all sessions says nothing more

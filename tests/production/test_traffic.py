@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from qa.production.traffic import measured
 from tests.production.shapes import SHAPES
-from tests.production.traffic import measured
 from tests.real_data import real_data
 
 
 @pytest.mark.slow
 def test_conversations_of_several_exporters_are_read_back_whole(tmp_path: Path) -> None:
-    """The quick form of `python -m tests.production.traffic --sessions 2000`."""
+    """The quick form of `python -m qa.production.traffic --sessions 2000`."""
     real_data("tau2")
     told = measured(real_data(), 42, tmp_path / "online", batch=10)
     print(json.dumps(told))

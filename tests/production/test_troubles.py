@@ -80,9 +80,7 @@ def test_watching_goes_on_after_a_round_that_fails(project: Path) -> None:
     with closing(StoreLayout(project / "online").open()) as connection:
         connection.execute("ALTER TABLE traces RENAME TO hidden")
     command = [sys.executable, "-m", "harness", "--project", str(project), "online", "score", "basics", "--json"]
-    process = subprocess.Popen(
-        [*command, "--watch", "--interval", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([*command, "--watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         assert "store.db" in json.loads(process.stdout.readline())["error"]

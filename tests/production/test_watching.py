@@ -6,7 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli.main import harness
 from harness.drift.issue import TrackerOptions
 from harness.drift.trackers import FolderTracker
 from harness.production.charts import charts_of, most_at_once
@@ -17,7 +19,7 @@ from harness.production.scores import SessionSampling, SessionScore
 from harness.production.settings import WatchSettings
 from harness.production.watch import Incident, accept_incident, daily_report, watch_shifts
 from harness.runs.store.drift_report import DriftFinding, DriftReport
-from tests.production.shifts import FIRST, World, delay, drift, false_alarms, new_store, other_judge, rise, simulated
+from qa.production.shifts import FIRST, World, delay, drift, false_alarms, new_store, other_judge, rise, simulated
 
 
 @pytest.mark.slow
@@ -129,6 +131,23 @@ def test_an_incident_that_the_charts_show_no_more_is_withdrawn_and_its_issue_clo
     assert ["close"] == [one.verb for one in file_incidents([after], tracker)]
     (again,) = watch_shifts(facts, "shop", tmp_path, WatchSettings()).incidents
     assert (incident.id, True) == (again.id, again.is_open)
+
+
+@pytest.mark.parametrize(("change", "status"), [(other_judge, 0), (soar, 1)])
+def test_a_shift_of_an_uncertified_judge_is_shown_and_decides_nothing(
+    tmp_path: Path, change: Callable[[World], None], status: int
+) -> None:
+    """The exit status of a check's shift is the control."""
+    rubric = tmp_path / "suites/shop/rubrics/r.yaml"
+    rubric.parent.mkdir(parents=True)
+    criterion = "{id: helpful, domain: d, statement: It helped., evidence: [conversation]}"
+    rubric.write_text(f"name: r\ndescription: Help.\ndomains: {{d: 1}}\ncriteria: [{criterion}]\n")
+    simulated(tmp_path / "store", (20, change), days=32, daily=100)
+    (tmp_path / "online.yaml").write_text("store: store\n")
+    done = CliRunner().invoke(harness, ["--project", str(tmp_path), "online", "watch", "shop"])
+    assert status == done.exit_code, done.output
+    assert "1 open incidents" in done.output
+    assert (status == 0) == ("decides nothing" in done.output)
 
 
 def canary(world: World) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from harness.judging.agreement import AgreementReport, AgreementRow, Disagreement, People, PeopleAgreement
-from harness.reports.render.judging import AgreementView, agreement_sections
+from harness.reports.render.judging import agreement_sections, agreement_view
 from harness.scoring.statistics.agreement import AnswerPair, binary_agreement
 
 
@@ -32,7 +32,7 @@ def report(*criteria: AgreementRow, **fields: Any) -> AgreementReport:
 
 def printed(shown: AgreementReport) -> str:
     stream = io.StringIO()
-    Console(file=stream, width=160, highlight=False).print(AgreementView(shown))
+    Console(file=stream, width=160, highlight=False).print(agreement_view(shown))
     return stream.getvalue()
 
 
@@ -40,7 +40,7 @@ def test_a_judge_that_does_not_beat_the_constant_answer_is_marked_unless_it_is_a
     constant, perfect, none = row("constant", cells(90, 0, 10, 0)), row("perfect", cells(5, 0, 0, 0)), cells(0, 0, 0, 0)
     [table] = agreement_sections(report(constant, perfect, row("none", none)))
     assert {"all": "75 %", "constant": "90 % !", "perfect": "100 %"} == {one[0]: one[2] for one in table.rows}
-    assert ("100", "65 %", "0.390", "92 %", "43 %", "+15 pt") == (
+    assert ("100", "65 %", "0.39", "92 %", "43 %", "+15 pt") == (
         table.rows[0][1], *table.rows[0][4:],
     )  # fmt: skip
 
@@ -52,7 +52,7 @@ def test_what_does_not_apply_and_what_people_say_of_each_other_have_tables_of_th
     verdicts, eligible, among = agreement_sections(report(people, overall=apart))
     assert ["all", "tone"] == [one[0] for one in verdicts.rows]
     assert ("all", "10", "100 %") == eligible.rows[0][:3]
-    assert (("tone", "verdict", "4", "50 %", "0.250"),) == among.rows
+    assert (("tone", "verdict", "4", "50 %", "0.25"),) == among.rows
 
 
 def test_what_is_not_counted_is_named() -> None:

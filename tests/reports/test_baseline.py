@@ -138,13 +138,13 @@ def test_a_success_that_turned_unknown_is_lost_in_every_gate(make: Make) -> None
     checked = no_worse_than(compare_with_baseline(baseline_of(before), many), ["task_success=0.05"])
     assert ["worse"] == [one.standing for one in checked]
     summary = summarise_run(hidden)
-    assert "11/11 succeeded = 100 %" in success_words(summary.success)
+    assert "11/11 passed = 100 %" in success_words(summary.success)
     assert success_words(summary.success).endswith("; unknown for 1 of 12")
     assert "11 of 12 trials measured; 1 more are undecided by their checks" == measured_words(summary)
     assert "not_measured" == gate(summary, ["task_success=0.95"]).holding
     assert "fails" == gate(summary, ["task_success=0.95"], allow_unmeasured=1).holding
     assert "holds" == gate(summary, ["task_success=0.9"], allow_unmeasured=1).holding
-    (line,) = (one for one in trend("s", [before, hidden]).lines if one.name == "task_success")
+    (line,) = (one for one in trend("s", [before, hidden]).agents[0].lines if one.name == "task_success")
     assert [1.0, 11 / 12] == [pytest.approx(point.value) for point in line.points]
 
 

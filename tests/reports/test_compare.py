@@ -200,4 +200,33 @@ def test_without_declared_prompts_the_system_messages_seen_are_the_prompt(card: 
     found = compare(manifest(old), old, manifest(new, "new"), new).attribution
 
     assert [(one.part, one.before, one.after) for one in found.changed] == [("prompt", "1" * 12, "2" * 12)]
-    assert found.verdict == "only the prompt differs: a change is caused by it or by noise"
+    assert found.verdict == "only the prompt differs: a change is caused by it or by chance"
+
+
+@pytest.mark.parametrize(
+    ("after", "fields", "says", "causes"),
+    [
+        (
+            "-" * 9 + "+",
+            {"model_mode": "live", "tool_mode": "live"},
+            "look for an unrecorded cause",
+            "model alias, live",
+        ),
+        ("-" * 9 + "+", {"pins": {"clock": "2026-01-01"}}, "look for an unrecorded cause", "the agent itself"),
+        ("+" * 9 + "-", {"model_mode": "live"}, "each change could be chance", ""),
+        ("-" * 10, {"agent_digest": "b" * 64, "code_digest": "c", "model_mode": "live"}, "or by what is not", "model"),
+    ],
+)
+def test_a_change_that_is_no_chance_has_a_cause_although_nothing_recorded_differs(
+    card: Card, manifest: Manifest, after: str, fields: dict[str, Any], says: str, causes: str
+) -> None:
+    old, new = [card(str(i)) for i in range(10)], [card(str(i), mark == "+") for i, mark in enumerate(after)]
+    same = {name: value for name, value in fields.items() if "digest" not in name}
+    before = manifest(old, code_digest="a", **same)
+
+    found = compare(before, old, manifest(new, "new", **{"code_digest": "a", **fields}), new).attribution
+
+    assert says in found.verdict
+    assert "noise" not in found.verdict
+    assert bool(causes) == ("(p = 0.0" in found.verdict) == bool(found.unrecorded)
+    assert all(any(one.startswith(cause) for one in found.unrecorded) for cause in causes.split(", ") if cause)

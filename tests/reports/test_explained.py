@@ -43,7 +43,7 @@ def test_a_trial_is_explained_step_by_step_with_the_finding_at_its_steps(card: C
     trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
 
     assert list(explained(trial, card("c", False, diagnoses=(LOOP,)))) == [
-        "c/1: finished, without success; 1 finding(s)",
+        "c/1: finished, failed; 1 finding(s)",
         "most probable failure at step 1 (a): loop trap: repeated call: find\\x1b[2J thrice",
         "   0  user: find an egg",
         '   1  agent find({"q": "egg"})',
@@ -159,7 +159,7 @@ def test_findings_of_the_whole_trial_stand_before_its_steps(card: Card) -> None:
     whole = LOOP.model_copy(update={"origin_step": None, "dependent_steps": (), "evidence": "whole"})
     own = card("c", diagnoses=(whole,), reason="late", outcome="limit_reached")
     plain = list(explained(trial(call(1)), own))
-    assert "c/1: limit reached (late), succeeded; 1 finding(s)" == plain[0]
+    assert "c/1: limit reached (late), passed; 1 finding(s)" == plain[0]
     assert "!! loop trap (repeated call): whole" in plain
 
 

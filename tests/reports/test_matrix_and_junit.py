@@ -12,7 +12,7 @@ from rich.console import Console
 from harness.reports.durations import PrintedEnd
 from harness.reports.matrix import matrix_table
 from harness.reports.render.markdown import junit_xml
-from harness.reports.render.matrix import MatrixView, matrix_markdown
+from harness.reports.render.matrix import matrix_markdown, matrix_view
 from harness.reports.summarising import summarise
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import Matrix, PlannedTrial, RunManifest
@@ -57,13 +57,13 @@ def test_a_matrix_shows_each_run_beside_the_first(table: Any) -> None:
     assert text.startswith("# s: v1 by model\n")
     assert "| small | 100 % |" in text
     assert "| large | 50 % |" in text
-    assert "| -50 pt | 0.01234 | 100 |" in text.replace("0.01235", "0.01234")
+    assert "| -50 pt | 0.0123 USD |" in text
     assert "small: run m-small, 3 of 3 trials measured\n" in text
     assert "large: run m-large, 2 of 3 trials measured; stopped: budget; only 1 case(s) changed" in text.replace(
         "\\", ""
     )
     stream = io.StringIO()
-    Console(file=stream, width=120, highlight=False).print(MatrixView(table))
+    Console(file=stream, width=120, highlight=False).print(matrix_view(table))
     shown = stream.getvalue()
     assert "by model; the difference is from small" in shown
     assert "p50 and p95 of latency" in shown

@@ -11,7 +11,7 @@ from rich.console import Console
 from harness.errors import ExitCode
 from harness.reports.compare import compare_runs
 from harness.reports.migration import Migration, migration_of
-from harness.reports.render.migration import MigrationView, migration_markdown
+from harness.reports.render.migration import migration_markdown, migration_view
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Score, Scorecard, ToolUse
@@ -88,12 +88,19 @@ def test_an_amount_is_held_against_a_percentage_of_its_value_before(store: Calla
     found = migrated(old, new, *WIDE)
     assert "worse" == found.standing
     name, before, after, change, interval, margin, says = row(found, "cost\\_usd")
-    assert ("cost_usd", "0.0155", "0.02325", "+50.0%", "10%", "worse") == (name, before, after, change, margin, says)
+    assert ("cost_usd", "0.0155 USD", "0.0233 USD", "+50 %", "10%", "worse") == (
+        name,
+        before,
+        after,
+        change,
+        margin,
+        says,
+    )
     low, high = (float(end.strip("+%")) for end in interval.split(" to "))
     assert 30 < low < 50 < high < 70
     in_dollars = row(migrated(old, new, *WIDE, "cost_usd=1"), "cost\\_usd")
-    assert ("+0.008", "1", "parity") == (in_dollars[3], in_dollars[5], in_dollars[6])
-    low, high = (float(end) for end in in_dollars[4].split(" to "))
+    assert ("+0.00775 USD", "1", "parity") == (in_dollars[3], in_dollars[5], in_dollars[6])
+    low, high = (float(end) for end in in_dollars[4].removesuffix(" USD").split(" to "))
     assert 0 < low < 0.00775 < high
     assert ["-", "-", "-", "-", "10%", "not measured"] == row(found, "latency\\_s")[1:]
     assert ["100 %", "100 %", "0"] == row(found, "task\\_success")[1:4]
@@ -109,7 +116,7 @@ def test_the_trials_that_were_lost_are_named_with_the_kind_of_failure_that_they_
     )
     text = migration_markdown(found)
     assert text.startswith("# drive\\_thru: old → new\n")
-    for words in ("c2/1 is undecided now", "c0/1 now fails", "not now: 3; trials that succeed only now: 1"):
+    for words in ("c2/1 is undecided now", "c0/1 now fails", "not now: 3; trials that pass only now: 1"):
         assert words in text
     # one trial lost the failure and two got it: 2 of 6 before, 3 of 6 now
     assert ["2 of 6", "3 of 6", "more"] == row(found, "argument encoding")[1:4]
@@ -117,7 +124,7 @@ def test_the_trials_that_were_lost_are_named_with_the_kind_of_failure_that_they_
     assert "- tool add: argument encoding: JSON written as text (3)" in text
     assert "- agent: aaaaaaaaaaaa → bbbbbbbbbbbb" in text
     stream = io.StringIO()
-    Console(file=stream, width=200).print(MigrationView(found))
+    Console(file=stream, width=200).print(migration_view(found))
     assert "  tool add: argument encoding: JSON written as text (3)" in stream.getvalue().splitlines()
     assert "new" == row(migrated(store("a", "." * 6), store("b", "x" * 6)), "argument encoding")[3]
 
@@ -125,7 +132,7 @@ def test_the_trials_that_were_lost_are_named_with_the_kind_of_failure_that_they_
 def test_a_page_without_losses_says_so_and_a_long_one_is_cut(store: Callable[..., RunFolder]) -> None:
     same = migration_markdown(migrated(store("old", ".."), store("new", ".."), *WIDE))
     assert 1 == same.count("\n- none\n")
-    assert "not now: 0; trials that succeed only now: 0" in same
+    assert "not now: 0; trials that pass only now: 0" in same
     assert "tools, agents and prompts" not in same
     many = migration_markdown(migrated(store("a", "." * 14, seen=False), store("b", "x" * 14, seen=False)))
     assert 12 == many.count("now fails")

@@ -8,12 +8,6 @@ from harness.reports.durations import printed_ends
 from harness.traces.trial import ProgramExit
 
 
-def test_a_program_that_printed_nothing_has_no_last_output() -> None:
-    assert () == printed_ends(None)
-    assert () == printed_ends(ProgramExit(code=1))
-    assert () == printed_ends(ProgramExit(code=1, stderr=" \n", stdout="\n"))
-
-
 def test_standard_error_stands_first_with_its_last_five_lines_that_are_not_blank() -> None:
     text = "".join(f"line {n}  \n\n" for n in range(7))
     error, output = printed_ends(ProgramExit(code=1, stdout="ü", stdout_bytes=2, stderr=text))

@@ -54,7 +54,3 @@ def test_a_cassette_has_a_line_for_each_thing_that_became_of_it(
     assert shown[0].startswith("cassette drive_thru/k: ")
     assert ("dropped" in report) == ("dropped" in shown[0])
     assert ("are kept" in "".join(shown)) == ("differing" in report and "replaced" not in report)
-
-
-def test_a_run_that_recorded_nothing_has_no_line(manifest: Callable[..., RunManifest]) -> None:
-    assert [] == recorded_lines(summarise(manifest(), []))

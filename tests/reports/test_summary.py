@@ -114,13 +114,14 @@ def test_misses_are_named_by_tool_with_the_nearest_recording(card: Card, manifes
 
     assert summary.tiers == {"exact": 6, "miss": 2}
     assert [one.model_dump() for one in summary.misses] == [
-        {"tool": "add", "calls": 1, "trials": 1, "example": "{}", "nearest": None, "user": None},
+        {"tool": "add", "calls": 1, "trials": 1, "example": "{}", "nearest": None, "model": False, "user": None},
         {
             "tool": "find",
             "calls": 2,
             "trials": 2,
             "example": '{"q":"b"}',
             "nearest": "find({\"q\":\"a\"}): /q: 'b' instead of 'a'",
+            "model": False,
             "user": None,
         },
     ]

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from harness.reports.compare import compare
-from harness.reports.render.terminal import ComparisonView
+from harness.reports.render.terminal import comparison_view
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Scorecard
 
@@ -35,7 +35,7 @@ def shown(card: Card, manifest: Manifest) -> Callable[..., list[str]]:
             manifest(runs[0], planned=plan), runs[0], manifest(runs[1], "later", planned=plan, **fields), runs[1]
         )
         stream = io.StringIO()
-        Console(file=stream, width=160, highlight=False).print(ComparisonView(found))
+        Console(file=stream, width=160, highlight=False).print(comparison_view(found))
         return [" ".join(line.split()) for line in stream.getvalue().splitlines()]
 
     return build
@@ -44,19 +44,19 @@ def shown(card: Card, manifest: Manifest) -> Callable[..., list[str]]:
 def test_categories_are_words_and_metrics_keep_their_names(shown: Callable[..., list[str]]) -> None:
     lines = shown("xx..", "..x.")
     assert any(line.startswith("not on menu 50 % 75 % +25 pt 2 1 4 ") for line in lines)
-    assert any(line.startswith("own_figure 1.500 1.500 0 - - 4 ") for line in lines)
+    assert any(line.startswith("own_figure 1.5 1.5 0 - - 4 ") for line in lines)
 
 
 def test_the_trials_that_changed_stand_below_the_way_they_changed(shown: Callable[..., list[str]]) -> None:
     lines = shown("xx..", "..x?")
-    succeed, fail, hidden = (
+    fail, hidden, passing = (
         lines.index(next(line for line in lines if line.startswith(words)))
-        for words in ("2 now succeed", "1 now fail", "1 succeeded before and are unknown now")
+        for words in ("1 now fail", "1 passed before and are unknown now", "2 now pass")
     )
-    assert succeed < fail < hidden
-    assert ["c0/1 failed on k: as seen", "c1/1 failed on k: as seen"] == lines[succeed + 1 : succeed + 3]
-    assert ["c2/1 fails on k: as seen"] == lines[fail + 1 : fail + 2]
+    assert fail < hidden < passing
+    assert ["c2/1 k: as seen"] == lines[fail + 1 : fail + 2]
     assert ["c3/1 k: as seen"] == lines[hidden + 1 : hidden + 2]
+    assert ["c0/1", "c1/1"] == lines[passing + 1 : passing + 3]
     assert "1 trials without a measured counterpart are omitted" in lines
     same = shown("x.", "x.")
     assert not any("now " in line or "unknown now" in line or "omitted" in line for line in same)
@@ -64,7 +64,7 @@ def test_the_trials_that_changed_stand_below_the_way_they_changed(shown: Callabl
 
 def test_more_trials_than_ten_are_counted(shown: Callable[..., list[str]]) -> None:
     lines = shown("." * 12, "x" * 12)
-    assert 10 == sum("fails on" in line for line in lines)
+    assert 10 == sum("k: as seen" in line for line in lines)
     assert "and 2 more, in the report" in lines
     assert not any(" more, in the report" in line for line in shown("." * 10, "x" * 10))
 

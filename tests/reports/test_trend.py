@@ -2,6 +2,7 @@
 
 import io
 import random
+import shutil
 from collections.abc import Callable
 from math import comb
 from pathlib import Path
@@ -11,14 +12,14 @@ import pytest
 from rich.console import Console
 
 from harness.errors import UsageError
-from harness.reports.render.markdown import trend_markdown
-from harness.reports.render.terminal import TrendView
-from harness.reports.trend import TrendPoint, suite_of, trend
-from harness.runs.store.baseline import damaged_in, runs_in
+from harness.reports.render.terminal import trend_view
+from harness.reports.trend import Trend, TrendPoint, suite_of, trend
+from harness.runs.store.baseline import opened_in
 from harness.runs.store.folder import RunFolder
-from harness.runs.store.manifest import RunManifest
+from harness.runs.store.manifest import RunManifest, VariedTrial
 from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.scoring.statistics.significance import fisher_greater, holm, level_of, level_of_look, sign_test_greater
+from harness.suite.interventions import TrialVariant
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
 
@@ -39,8 +40,9 @@ LOOP = Diagnosis(
 def run(card: Card, manifest: Manifest, tmp_path: Path) -> Callable[..., RunFolder]:
     def build(name: str, loops: str, **fields: Any) -> RunFolder:
         """One letter a case, by its place or, where it is a letter, by name: x had a loop."""
-        prefix = fields.pop("prefix", "")
-        cards = [card(f"{prefix}{i}", diagnoses=(LOOP,) * (mark == "x")) for i, mark in enumerate(loops)]
+        prefix, model = fields.pop("prefix", ""), fields.pop("model", None)
+        models = {} if model is None else {"models": (model,)}
+        cards = [card(f"{prefix}{i}", **models, diagnoses=(LOOP,) * (mark == "x")) for i, mark in enumerate(loops)]
         with RunFolder.create(tmp_path, manifest(cards, name, **fields)) as folder:
             for one in cards:
                 trajectory = Trajectory(trace_id="t", agent="a", steps=())
@@ -60,23 +62,58 @@ def test_releases_stand_in_the_order_of_their_first_runs_and_a_jump_is_flagged(r
 
     found = trend("drive_thru", runs)
 
-    assert [(one.name, one.runs, one.trials) for one in found.releases] == [
+    [agent] = found.agents
+    assert [(one.name, one.runs, one.trials) for one in agent.releases] == [
         ("r1", ("a",), 9),
         ("r2", ("b",), 9),
         ("r3", ("c",), 9),
     ]
-    line = next(line for line in found.lines if line.name == "loop_trap")
+    line = next(line for line in agent.lines if line.name == "loop_trap")
     assert [round(point.value or 0, 3) for point in line.points] == [0.0, 0.0, 0.889]
-    assert [(one.name, point.release, point.test) for one, point in found.spikes] == [
+    assert [(one.name, point.release, point.test) for one, point in agent.spikes] == [
         ("loop_trap", "r3", "sign test over the same cases")
     ]
-    assert "89 % \\!" not in trend_markdown(found)
-    assert "89 % !" in trend_markdown(found)
-    stream = io.StringIO()
-    Console(file=stream, width=100).print(TrendView(found))
-    shown = [line.split() for line in stream.getvalue().splitlines()]
+    shown = [line.split() for line in _printed(found).splitlines()]
     assert ["drive_thru", "r1", "→", "r3"] in shown
     assert ["loop", "trap", "0", "%", "0", "%", "89", "%", "!"] in shown
+
+
+def test_only_complete_runs_of_one_agent_and_model_are_pooled(run: Callable[..., RunFolder]) -> None:
+    """The failing cases of r2 are run again, another agent and another model run on it, one run is interrupted, one is
+    a shard, one a fork, and of one only the run itself knows that it is a selection.
+    """
+    at = "2026-02-{:02}T00:00:00Z".format
+    first = run("first", "xx" + "." * 8, release="r1", created=at(1))
+    again = [run(f"again{number}", "xx", release="r2", created=at(3 + number)) for number in range(3)]
+    begun = run("begun", "x" * 10, release="r2", created=at(7))
+    shutil.rmtree(next(begun.path.glob("trials/9")))
+    variant = VariedTrial(case_id="0", attempt=1, variant=TrialVariant(parent="a/0/1"))
+    runs = [
+        first,
+        run("second", "xx" + "." * 8, release="r2", created=at(2)),
+        *again,
+        RunFolder.open(begun.path),
+        run("shard", "x" * 10, release="r2", created=at(8), shard="1/2"),
+        run("fork", "x" * 10, release="r2", created=at(8), variants=(variant,)),
+        run("part", "xx", release="r2", created=at(9), suite_digest="other", selected=True),
+        run("v2", "x" * 10, release="r2", created=at(9), agent="v2"),
+        run("mini", "x" * 10, release="r2", created=at(9), model="gpt-mini"),
+        run("live", "x" * 10, release="r2", created=at(9), tool_mode="live"),
+    ]
+
+    found = trend("drive_thru", runs)
+
+    names = ["v1, tools replay, model none", "v2, tools replay, model none", "v1, gpt-mini, tools replay, model none"]
+    assert {*names, "v1, tools live, model none"} == {one.name for one in found.agents}
+    assert ["first", "second"] == [name for release in found.agents[0].releases for name in release.runs]
+    line = found.agents[0].line("loop_trap")
+    assert line is not None
+    assert [0.2, 0.2] == [point.value for point in line.points]
+    assert all(point.interval is not None and point.interval.low < 0.2 < point.interval.high for point in line.points)
+    assert ["again0", "again1", "again2", "begun", "fork", "shard", "part"] == [one.run for one in found.incomplete]
+    assert not found.jumped
+    with pytest.raises(UsageError, match=r"no complete run[^$]*part: it has a selection"):
+        trend("drive_thru", [run for run in runs if run.manifest.run == "part"])
 
 
 def test_traces_that_never_come_twice_are_tested_by_fisher(run: Callable[..., RunFolder]) -> None:
@@ -85,7 +122,7 @@ def test_traces_that_never_come_twice_are_tested_by_fisher(run: Callable[..., Ru
         run("b", "x" * 10 + "." * 10, prefix="q", release="r2", created="2026-03-01T00:00:00Z"),
     ]
 
-    point = trend("drive_thru", runs).spikes[0][1]
+    point = trend("drive_thru", runs).spikes[0][2]
 
     assert (point.release, point.test) == ("r2", "Fisher's exact test over cases")
 
@@ -102,13 +139,13 @@ def test_a_damaged_run_is_listed_and_left_out(run: Callable[..., RunFolder]) -> 
     card.write_text("{")
     (runs[2].path / "manifest.json").write_text("{")
 
-    readable = runs_in(runs[0].path.parent)
-    found = trend("drive_thru", readable, unreadable=damaged_in(runs[0].path.parent))
+    readable, damaged = opened_in(runs[0].path.parent)
+    found = trend("drive_thru", readable, unreadable=damaged)
 
-    assert ["a"] == [release.name for release in found.releases]
+    assert ("a",) == found.releases
     assert ["b", "c"] == sorted(one.run for one in found.damaged)
     assert str(card) in next(one.problem for one in found.damaged if one.run == "b")
-    assert "b (" in trend_markdown(found)
+    assert "b (" in _printed(found)
     with pytest.raises(UsageError, match="\n  b: "):
         trend("drive_thru", [runs[1]])
 
@@ -137,12 +174,13 @@ def test_it_says_from_how_many_worse_cases_it_would_flag(run: Callable[..., RunF
         run("b", "x" + "." * 24, created="2026-02-01T00:00:00Z"),
     ]
     found = trend("drive_thru", runs)
-    point = next(line for line in found.lines if line.kind == "failure").points[-1]
-    figures = sum(line.points[-1].p is not None for line in found.lines)
+    lines = found.agents[0].lines
+    point = next(line for line in lines if line.kind == "failure").points[-1]
+    figures = sum(line.points[-1].p is not None for line in lines)
     assert (25, 0.0125, 1, 1) == (point.cases, point.level, point.look, point.looks)
     assert point.flags_from is not None
     assert 0.5**point.flags_from <= 0.0125 / figures < 0.5 ** (point.flags_from - 1)
-    assert f"{point.flags_from} of 25 cases worse" in trend_markdown(found)
+    assert f"{point.flags_from} of 25 cases worse" in _printed(found)
 
 
 def test_the_levels_of_all_releases_sum_to_five_percent() -> None:
@@ -234,12 +272,18 @@ def test_a_further_run_of_an_earlier_release_is_a_look_as_well(run: Callable[...
     assert (2, 2, level_of_look(1, 2)) == (point.looks, point.look, point.level)
 
 
+def _printed(found: Trend) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(trend_view(found))
+    return stream.getvalue()
+
+
 def _loops(chance: random.Random) -> str:
     return "".join("x" if chance.random() < 0.25 else "." for _ in range(10))
 
 
 def _loop_point(runs: list[RunFolder]) -> TrendPoint:
     """The newest release's share of loop traps."""
-    lines = trend("drive_thru", runs).lines
+    [agent] = trend("drive_thru", runs).agents
     none = TrendPoint(release="new", n=0, value=None)
-    return next((line.points[-1] for line in lines if line.name == "loop_trap"), none)
+    return next((line.points[-1] for line in agent.lines if line.name == "loop_trap"), none)

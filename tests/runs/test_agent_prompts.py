@@ -108,7 +108,7 @@ def test_a_comparison_names_the_versions(project: Path) -> None:
         only.before.startswith("greeting@1 ("),
         only.after.startswith("greeting@2 ("),
     )
-    assert "only the prompt differs: a change is caused by it or by noise" == found.verdict
+    assert "only the prompt differs: a change is caused by it or by chance" == found.verdict
 
 
 def test_a_resumed_run_keeps_its_versions_when_a_label_moves(project: Path) -> None:

@@ -134,7 +134,7 @@ def gated(project: Project, gates: dict[str, Any]) -> None:
 def test_two_allowances_together_hide_no_failure(project: Project) -> None:
     rewritten(project, "c1", [["get_item", {"id": 99}]])  # a replay miss in the place of a failure
     gated(project, {"fail_under": {"task_success": 0.9}, "allow_unmeasured": 1, "max_inconclusive": 1})
-    assert "below 0.9" in run(project, "hidden", status=1)
+    assert "below 90 %" in run(project, "hidden", status=1)
     gated(project, {"fail_under": {"task_success": 0.75}, "allow_unmeasured": 1, "max_inconclusive": 1})
     run(project, "allowed")
     gated(project, {})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.starting import LIVE
 from tests.drift.conftest import Project
 from tests.drift.shop import Shop, open_shop
 from tests.drift.test_after_writes import AGENT_OF_IDS, TOOLS, Orders
@@ -42,7 +43,7 @@ def project(tmp_path: Path, shop: Shop) -> Project:
         probes=[{"name": "orders", "tool": "count_orders"}],
     )
     (made.suite / "agent" / "agent.py").write_text(AGENT_OF_IDS)
-    made.type("run", "s", "--tools", "record", "--sandbox", "local", "--run-name", "recorded")
+    made.type("run", "s", "--live", "tools,record", "--sandbox", "local", "--run-name", "recorded")
     return made
 
 
@@ -73,12 +74,12 @@ def test_a_reference_with_a_generated_id_passes_wherever_answers_come_from(proje
     told = json.loads(answer) if isinstance(answer, str) else answer
     assert "order-000001" != told["id"], "what is stored is a stand-in"
     write_case(project, told["id"])
-    said = project.type("case", "check", "s", "--tools", tools, "--sandbox", "local")
+    said = project.type("case", "check", "s", "--live", LIVE[tools], "--sandbox", "local")
     assert "1 cases checked, 0 wrong" in said
 
 
 def test_a_reference_with_an_id_that_no_tool_made_fails(project: Project) -> None:
     """The positive control: only the stand-in of an id that this run has made is taken for it."""
     write_case(project, "order-123456789abc")
-    said = project.type("case", "check", "s", "--tools", "live", "--sandbox", "local", status=1)
+    said = project.type("case", "check", "s", "--live", "tools", "--sandbox", "local", status=1)
     assert "paid" in said

@@ -97,7 +97,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (suite / name).parent.mkdir(parents=True, exist_ok=True)
         (suite / name).write_text(text)
     assert 0 == typed(folder, "tool", "refresh", "sums")[0]
-    run = ("run", "sums", "--sandbox", "local", "--tools", "live")
+    run = ("run", "sums", "--sandbox", "local", "--live", "tools")
     assert 0 == typed(folder, *run, "--with", "model=old,new", "--run-name", "m")[0]
     assert 0 == typed(folder, *run, "--run-name", "repeated")[0]
     for name in ("m-old", "m-new"):

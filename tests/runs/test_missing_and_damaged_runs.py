@@ -25,8 +25,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (("compare", "whole", "nosuch"), 2, ("'nosuch' is neither", "known: ")),
         (("compare", "nosuch", "whole"), 2, ("'nosuch' is neither", "known: ")),
-        (("run", "hello", "--sandbox", "local", "--model", "nosuch"), 2, ("'replay', 'record', 'live'",)),
-        (("run", "hello", "--sandbox", "local", "--model", "live"), 2, ("declares no model", "model: {api_key")),
+        (("run", "hello", "--sandbox", "local", "--live", "nosuch"), 2, ("known: all, model",)),
+        (("run", "hello", "--sandbox", "local", "--live", "model"), 2, ("declares no model", "model: {api_key")),
         (("explain", "whole", "nosuch"), 2, ("no trial 'nosuch'", "its cases: ")),
         (("report", "torn"), 3, ("torn/manifest.json is not JSON", "the run folder is damaged")),
         (("score", "torn"), 3, ("torn/manifest.json is not JSON", "the run folder is damaged")),

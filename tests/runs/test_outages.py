@@ -122,7 +122,7 @@ def test_a_model_that_is_down_is_refused_before_the_first_trial(project: Project
     flaky.stop()
     project.write({"c1": []}, tools=[], servers={}, model={"base_url": flaky.url})
 
-    said = project.live("r", "--model", "live", status=3)
+    said = project.live("r", "--live", "model", status=3)
 
     assert "model provider 'openai'" in said
 

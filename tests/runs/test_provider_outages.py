@@ -49,6 +49,8 @@ class Provider(BaseHTTPRequestHandler):
     """A provider, and a tool server beside it. What it does depends on `down`, or on what it is asked."""
 
     down: int | None = None
+    page: bytes = b""
+    """Said to everybody with status 200, if there is one."""
     served = 0
     recovers_after: int | None = None
 
@@ -59,7 +61,9 @@ class Provider(BaseHTTPRequestHandler):
         type(self).served += 1
         if self.recovers_after is not None and self.served > self.recovers_after:
             type(self).down = None
-        if self.down is not None:
+        if self.page:
+            self._send(200, self.page)
+        elif self.down is not None:
             self._answer(self.down, {"error": {"message": "model not found" if self.down == 404 else "out of order"}})
         elif len(body) > 2_000_000:
             self.connection.close()
@@ -78,7 +82,9 @@ class Provider(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _answer(self, status: int, body: Any) -> None:
-        text = json.dumps(body).encode()
+        self._send(status, json.dumps(body).encode())
+
+    def _send(self, status: int, text: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
@@ -111,7 +117,7 @@ def run(project: Project, asks: list[list[Any]], *words: str, status: int) -> tu
     model = {"base_url": f"{project.shop.url}/v1", "timeout_s": 10}
     project.write({f"c{number}": each for number, each in enumerate(asks)}, model=model)
     (project.suite / "agent" / "agent.py").write_text(AGENT)
-    said = project.live("r", "--model", "live", "--jobs", "1", *words, status=status)
+    said = project.live("r", "--live", "model", "--jobs", "1", *words, status=status)
     return said, [stored.trial for stored in RunFolder.open(project.folder / "runs" / "r").trials()]
 
 
@@ -125,6 +131,20 @@ def test_an_outage_is_no_measurement(project: Project, provider: type[Provider],
     cause = "rate_limit" if status == 429 else "model_outage"  # an agent may have asked too much
     assert ("harness_failed", cause) == (trial.outcome, trial.cause)
     assert trial.trajectory.steps
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<html>502 Bad Gateway</html>",
+        pytest.param(b'{"error": "upstream reset"}', marks=pytest.mark.slow),
+        pytest.param(b'{"choices": [{"ind', marks=pytest.mark.slow),
+    ],
+)
+def test_an_outage_inside_a_success_is_no_measurement(project: Project, provider: type[Provider], page: bytes) -> None:
+    provider.page = page
+    _, (trial, *_) = run(project, [FINE], status=3)
+    assert ("harness_failed", "model_outage") == (trial.outcome, trial.cause)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +197,7 @@ def test_an_agent_that_goes_on_after_an_outage_is_measured(project: Project, pro
 def test_a_comparison_with_an_outage_names_no_other_model(project: Project, provider: type[Provider]) -> None:
     run(project, [FINE], status=0)
     provider.down = 503
-    project.live("down", "--model", "live", status=3)
+    project.live("down", "--live", "model", status=3)
     said = project.type("compare", "r", "down", "--format", "json")
     assert [] == json.loads(said)["attribution"]["changed"]
 

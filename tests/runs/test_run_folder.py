@@ -97,6 +97,31 @@ def test_a_retried_trial_keeps_the_record_of_each_failed_attempt(
     assert sorted(path.name for path in (runs / "run/trials/a").iterdir()) == ["1", "1.failed-1", "1.failed-2"]
 
 
+def test_stored_figures_follow_every_change_of_a_file(runs: Path, manifest: Manifest, record: Record) -> None:
+    def seen() -> tuple[list[tuple[str, float | None]], tuple[int, int, int]]:
+        folder = RunFolder.open(runs / "run")
+        counts = folder.counts()
+        return [(card.case_id, card.value("m")) for card in folder.cards()], (
+            counts.done, counts.succeeded, counts.failed,
+        )  # fmt: skip
+
+    with RunFolder.create(runs, manifest()) as folder:
+        places = [folder.commit(*record(case, value=value)) for case, value in (("a", 1.0), ("b", 0.5))]
+    assert ([("b", 0.5), ("a", 1.0)], (2, 1, 1)) == seen()
+    with RunFolder.create(runs, manifest("other")) as other:
+        changed = other.commit(*record("b", value=1.0))
+    shutil.rmtree(places[1])
+    shutil.copytree(changed, places[1])
+    assert ([("b", 1.0), ("a", 1.0)], (2, 2, 0)) == seen()
+    (places[0] / "scorecard.json").write_text("{}")
+    with pytest.raises(ResultsError, match=r"scorecard\.json does not match"):
+        seen()
+    shutil.rmtree(places[0])
+    for figures in ("{}", "[", ""):
+        (runs / "run" / ".figures.json").write_text(figures)
+        assert ([("b", 1.0)], (1, 1, 0)) == seen()
+
+
 def test_two_writers_of_one_run_folder_are_refused_and_readers_are_not(runs: Path, manifest: Manifest) -> None:
     with RunFolder.create(runs, manifest()):
         other = subprocess.run(

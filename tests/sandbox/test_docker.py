@@ -14,7 +14,6 @@ import docker
 import pytest
 
 from harness.errors import SandboxError, SandboxLost
-from harness.processes import ProcessIdentity
 from harness.sandbox.conformance.provider_fixture import ProviderFixture, shell
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
@@ -91,19 +90,6 @@ def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClien
 
 
 @pytest.mark.slow
-def test_image_that_is_not_there_is_told(provider: DockerSandboxProvider) -> None:
-    with pytest.raises(SandboxError, match="No such image") as told:
-        provider.start(_spec(), _empty("harness-no-such-image:none"))
-    assert told.value.remedy == "build the image: `harness image build`"
-
-
-@pytest.mark.slow
-def test_snapshot_without_an_image_is_told(provider: DockerSandboxProvider) -> None:
-    with pytest.raises(SandboxError, match="harness image build"):
-        provider.start(_spec(), _empty(None))
-
-
-@pytest.mark.slow
 def test_image_without_python_is_told_and_leaves_nothing(
     provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
@@ -113,43 +99,12 @@ def test_image_without_python_is_told_and_leaves_nothing(
     client.api.commit(container, repository="harness-test-no-python", tag="test")
     client.api.remove_container(container)
     try:
-        with pytest.raises(SandboxError, match="python3"):
+        with pytest.raises(SandboxError, match=r"^the image has no python3, which .*: install it in"):
             provider.start(_spec(), _empty("harness-test-no-python:test"))
     finally:
         provider.close()
         client.api.remove_image("harness-test-no-python:test", force=True)
     assert _labelled(client, "harness.run=tests") == []
-
-
-@pytest.mark.slow
-def test_launcher_that_ends_at_once_is_told_with_its_exit_code(
-    provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
-) -> None:
-    script = "rm /usr/bin/python3; printf '#!/bin/sh\\nexit 41\\n' > /usr/bin/python3; chmod 755 /usr/bin/python3"
-    container = client.api.create_container(base_image, ["sh", "-c", script])["Id"]
-    client.api.start(container)
-    client.api.wait(container)
-    client.api.commit(container, repository="harness-test-bad-python", tag="test")
-    client.api.remove_container(container)
-    began = time.monotonic()
-    try:
-        with pytest.raises(SandboxError, match="exit code 41"):
-            provider.start(_spec(), _empty("harness-test-bad-python:test"))
-    finally:
-        provider.close()
-        client.api.remove_image("harness-test-bad-python:test", force=True)
-    assert time.monotonic() - began < 20
-
-
-@pytest.mark.slow
-def test_container_that_dies_is_told(
-    provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
-) -> None:
-    sandbox = provider.start(_spec(labels={"harness.test": "dies"}), _empty(base_image))
-    [container] = _labelled(client, "harness.test=dies")
-    client.api.kill(container)
-    with pytest.raises(SandboxError, match="137"):
-        sandbox.exec(["true"], {}, 10)
 
 
 @pytest.mark.slow
@@ -188,15 +143,6 @@ def test_sandboxes_start_from_many_threads(provider: DockerSandboxProvider, base
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(one, range(8)))
     assert found == [(f"{n}\n", [f"/work/n{n}"]) for n in range(8)]
-
-
-def test_container_says_whose_it_is(
-    provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
-) -> None:
-    provider.start(_spec(trial_id="run.case.1"), _empty(base_image))
-    [container] = client.api.containers(filters={"label": "harness.trial=run.case.1"})
-    assert container["Labels"]["harness.run"] == "tests"
-    assert container["Labels"][OWNER_LABEL] == str(ProcessIdentity.current())
 
 
 def test_image_of_the_spec_wins_over_the_snapshots(provider: DockerSandboxProvider, base_image: str) -> None:

@@ -31,11 +31,6 @@ _EMPTY = Snapshot(name="empty", environment="base")
 _SPEC = SandboxSpec(trial_id="test", limits=Limits())
 
 
-def test_it_says_that_it_does_not_isolate() -> None:
-    provider = open_provider("local", run="tests")
-    assert (provider.name, provider.isolates) == ("local", False)
-
-
 def test_it_cannot_pin_the_clock_and_says_so() -> None:
     provider = open_provider("local", run="tests")
     with pytest.raises(SandboxError, match="--sandbox docker"):

@@ -10,7 +10,6 @@ import pytest
 from harness.processes import ProcessIdentity
 from harness.sandbox.ownership import (
     SOCKET_PATH_MAX,
-    owner_labels,
     private_folder,
     private_folders_left,
     remove_left_folder,
@@ -66,16 +65,6 @@ def test_owner_before_the_last_boot_is_dead() -> None:
 def test_owner_that_cannot_be_judged_from_here_counts_as_alive(part: str) -> None:
     dead = _dead_owner()
     assert ProcessIdentity.parse(str(dead).replace(getattr(dead, part), "other", 1)).is_alive()
-
-
-@pytest.mark.parametrize("text", ["", "a.b.c", "a.b.c.d.e", "1.2.3.4.5.6"])
-def test_label_of_somebody_else_is_no_owner(text: str) -> None:
-    assert ProcessIdentity.parse(text) is None
-
-
-def test_labels_name_owner_and_run() -> None:
-    assert owner_labels("nightly") == {"harness.owner": str(ProcessIdentity.current()), "harness.run": "nightly"}
-    assert owner_labels() == {"harness.owner": str(ProcessIdentity.current())}
 
 
 def test_private_folder_is_closed_to_others_and_can_be_mounted() -> None:

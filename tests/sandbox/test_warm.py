@@ -3,9 +3,6 @@
 import io
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,29 +12,14 @@ import pytest
 from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.configuration import AGENT_UID
-from harness.sandbox.containers.docker import PROVIDER_LABEL, DockerSandboxProvider
+from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
-from harness.sandbox.ownership import OWNER_LABEL
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.suite.cases import Limits
 
 pytestmark = pytest.mark.docker
-
-_KILLED_HARNESS = """
-import sys
-from harness.suite.cases import Limits
-from harness.processes import ProcessIdentity
-from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.providers import open_provider
-from harness.sandbox.snapshot import Snapshot
-provider = open_provider("docker-warm", run="killed")
-snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
-sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)
-print(ProcessIdentity.current(), flush=True)
-sandbox.exec(["sleep", "600"], {}, 600)
-"""
 
 
 @pytest.fixture
@@ -81,36 +63,12 @@ def test_trials_one_after_the_other_share_a_container_and_nothing_else(
 
 
 @pytest.mark.slow
-def test_trials_at_the_same_time_are_in_containers_of_their_own(
-    provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
-) -> None:
-    sandboxes = [provider.start(_spec(), _empty(base_image)) for _ in range(2)]
-    assert 2 == len(_containers(client))
-    assert ["a\n", "b\n"] == [shell(s, f"echo {n}").stdout for s, n in zip(sandboxes, "ab", strict=True)]
-
-
-@pytest.mark.slow
 def test_trials_with_other_limits_get_another_container(
     provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
     for memory_mb in (64, 96):
         provider.start(_spec(limits=Limits(memory_mb=memory_mb)), _empty(base_image)).close()
     assert 2 == len(_containers(client))
-
-
-@pytest.mark.slow
-def test_a_killed_container_fails_its_trial_and_not_the_next(
-    provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
-) -> None:
-    sandbox = provider.start(_spec(), _empty(base_image))
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(sandbox.exec, ["sleep", "60"], {}, 60.0)
-        [container] = _containers(client)
-        client.api.kill(container)
-        with pytest.raises(SandboxError, match="exit code 137"):
-            running.result(timeout=60)
-    sandbox.close()
-    assert "still here\n" == shell(provider.start(_spec(), _empty(base_image)), "echo still here").stdout
 
 
 @pytest.mark.slow
@@ -216,31 +174,3 @@ def test_what_the_layers_of_an_image_do_to_each_other_is_seen_in_a_warm_sandbox(
     finally:
         provider.close()
         client.images.remove(image.id, force=True)
-
-
-@pytest.mark.slow
-def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClient, base_image: str) -> None:
-    harness = subprocess.Popen([sys.executable, "-c", _KILLED_HARNESS, base_image], stdout=subprocess.PIPE, text=True)
-    assert harness.stdout is not None
-    owner = harness.stdout.readline().strip()
-    labelled = {"label": f"{OWNER_LABEL}={owner}"}
-    assert 1 == len(client.api.containers(all=True, filters=labelled))
-    os.kill(harness.pid, signal.SIGKILL)
-    harness.wait()
-    harness.stdout.close()
-    deadline = time.monotonic() + 60
-    while client.api.containers(all=True, filters=labelled) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert [] == client.api.containers(all=True, filters=labelled)
-
-
-@pytest.mark.slow
-def test_a_closed_provider_has_nothing_left_and_starts_nothing(client: docker.DockerClient, base_image: str) -> None:
-    provider = WarmDockerSandboxProvider(run="warm-tests", client=client)
-    for _ in range(2):
-        provider.start(_spec(), _empty(base_image))
-    provider.close()
-    provider.close()
-    assert [] == client.api.containers(all=True, filters={"label": [PROVIDER_LABEL, "harness.run=warm-tests"]})
-    with pytest.raises(SandboxError, match="closed"):
-        provider.start(_spec(), _empty(base_image))

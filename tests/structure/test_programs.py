@@ -46,8 +46,6 @@ def test_a_run_and_a_comparison_are_what_the_command_line_prints(project: Path) 
 def test_a_run_that_exists_is_refused_before_anything_is_started(project: Path) -> None:
     with pytest.raises(UsageError, match="'hallo'"):
         harness.run(RunOptions(suite="hallo"), project=project)
-    with pytest.raises(UsageError, match="--resume"):
-        harness.run(RunOptions(), project=project)
 
 
 def test_options_that_cannot_be_are_refused_by_name() -> None:

@@ -40,10 +40,3 @@ def test_a_wrong_section_is_refused_with_the_field(tmp_path: Path, section: str,
     assert refused.value.field is not None
     assert refused.value.field.startswith(field)
     assert refused.value.line is not None
-
-
-@pytest.mark.parametrize("limit", ["tokens: 0", "cost_usd: -1", "tokens: many"])
-def test_a_limit_that_is_none_is_refused(tmp_path: Path, limit: str) -> None:
-    write_suite(tmp_path, SUITE.replace("limits: {seconds: 5", f"limits: {{{limit}, seconds: 5"))
-    with pytest.raises(InvalidDocument):
-        load_suite(tmp_path, "greeter")

@@ -1,8 +1,10 @@
 """Fixture packs, faults and conversations as people write them, and the words for wrong ones."""
 
+import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from harness.errors import InvalidDocument
 from harness.suite.loading import load_suite
@@ -46,6 +48,33 @@ def test_packs_are_loaded_with_the_cases_that_name_them_and_are_part_of_what_is_
     }
     (tmp_path / "suites/s/fixtures/p.yaml").write_text("find: {answer: 2}\n")
     assert suite.digest != load_suite(tmp_path, "s").digest
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "answer"),
+    [
+        ("find", '{"items": []}', {"items": []}),
+        ("Find-empty.v1", "[]", []),
+        ("find_v1", "{answer: 3, items: [{answer: 1}]}", {"answer": 3, "items": [{"answer": 1}]}),
+        ("p", "{tool: find, items: [1]}", {"items": [1]}),
+        ("p", "{tool: find, answer: [1]}", [1]),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_a_pack_of_one_tool_is_its_payload_as_it_stands(
+    tmp_path: Path, name: str, text: str, answer: object, suffix: str
+) -> None:
+    write(tmp_path, f"fixtures: [{name}]", **{name: text})
+    file = tmp_path / f"suites/s/fixtures/{name}.yaml"
+    if suffix == "json":
+        file.with_name(f"{name}.json").write_text(json.dumps(yaml.safe_load(file.read_text())))
+        file.unlink()
+    assert [("find", answer)] == [(one.tool, one.answer) for one in load_suite(tmp_path, "s").packs[name].fixtures]
+
+
+def test_a_misspelt_tool_is_no_payload_of_the_tool_that_the_pack_is_named_after(tmp_path: Path) -> None:
+    write(tmp_path, "fixtures: [find_v1]", find_v1="fnd: {answer: 1}\n")
+    assert "fixtures/find_v1.yaml:1: field 'fnd': there is no tool 'fnd'" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -114,3 +114,22 @@ def test_fields_of_the_case_stand_beside_the_scenario(tmp_path: Path) -> None:
 def test_wrong_fields_beside_the_scenario_are_named(tmp_path: Path, own: Any, words: str) -> None:
     with pytest.raises(InvalidDocument, match=words):
         loaded(tmp_path, [SNAKE | {"harness": own}])
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {
+            "evalSetId": "s",
+            "evalCases": [SCENARIO, {"evalId": "had", "conversation": [{"userContent": {"parts": [{"text": "Hi"}]}}]}],
+        },
+        [SCENARIO, {"name": "had", "data": [{"query": "Hi", "expected_tool_use": [], "reference": "Hello"}]}],
+    ],
+)
+def test_a_conversation_that_was_had_is_refused_with_the_verb_that_reads_it(tmp_path: Path, document: Any) -> None:
+    with pytest.raises(InvalidDocument, match=r"field '(evalCases\.)?1'.*conversation that was had") as refused:
+        loaded(tmp_path, document)
+    assert "`harness import adk a.scenarios.json`" in str(refused.value.remedy)
+    del (document["evalCases"] if isinstance(document, dict) else document)[0]
+    (tmp_path / "had.json").write_text(json.dumps(document))
+    assert ["had"] == [case.id for case in import_file("adk", tmp_path / "had.json").suite.cases]

@@ -74,12 +74,8 @@ def test_nothing_that_is_documented_said_or_generated_installs_by_a_bare_name() 
     "line",
     [
         f"pip install {DISTRIBUTION}",
-        f"remedy='install \"{DISTRIBUTION}[github]\", or use --tracker folder'",
         f'        run: python -m pip install "{DISTRIBUTION}[github]"',
-        f"`pip install '{DISTRIBUTION}[ray]==0.1.0'`",
-        f"uv tool install {DISTRIBUTION.replace('-', '_')}",
         "pip install 'agent-harness[otlp]'",
-        "pip install --upgrade harness",
         "uvx harness run hello",
         f"uvx --from {DISTRIBUTION} harness run hello",
         f"pipx run --spec '{DISTRIBUTION}' harness run hello",
@@ -95,11 +91,8 @@ def test_a_bare_name_is_found(line: str) -> None:
     [
         f"python -m pip install --no-deps '{DISTRIBUTION}[ray] @ git+https://git.example.com/x@{'0' * 40}'",
         "pip install --editable '/path/to/the/source[github]'",
-        "pip install --no-deps --require-hashes -r .github/harness/requirements.txt",
         "uvx --from dist/trial_harness-0.1.0-py3-none-any.whl harness --version",
-        "pipx run --spec dist/trial_harness-0.1.0-py3-none-any.whl harness --version",
         f'dependencies = ["requests", "{DISTRIBUTION} @ git+https://git.example.com/x@{"0" * 40}"]',
-        "init my-evals --ci github --install git+https://git.example.com/tools/harness@COMMIT",
     ],
 )
 def test_a_place_is_no_bare_name(line: str) -> None:

@@ -121,19 +121,6 @@ def test_a_turn_whose_message_the_agent_never_asked_for_is_no_step() -> None:
     assert ["agent"] == [step.source for step in trajectory_from(recorder.finish()).steps]
 
 
-def test_traces_that_were_stored_before_spans_were_nested_give_the_same_trajectory() -> None:
-    recorder = TraceRecorder(SUBJECT)
-    recorder.turn("an egg")
-    tool_call(recorder, time.monotonic_ns())
-    spans = recorder.finish()
-    flat = [
-        span if span.parent_id is None else span.model_copy(update={"parent_id": spans[0].span_id}) for span in spans
-    ]
-
-    assert {spans[0].span_id, spans[1].span_id} == {span.parent_id for span in spans[1:]}
-    assert trajectory_from(spans) == trajectory_from(flat)
-
-
 def test_ids_differ_though_somebody_seeds_pythons_random_numbers() -> None:
     random.seed(1)
     first = TraceRecorder(SUBJECT).finish()[0]

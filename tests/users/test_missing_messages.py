@@ -28,7 +28,7 @@ def test_a_message_that_is_not_recorded_is_recorded_by_the_command_that_is_shown
     with RuleUser() as model:
         suite_of(tmp_path, TALK, agent, SUITE.replace("user: {kind: logged}", MODEL.replace("URL", model.url)))
         missed = typed(tmp_path, "--user", "model", "--run-name", "missed")
-        command = "harness run talks --agent v1 --user model --model record"
+        command = "harness run talks --agent v1 --user model --live model,record"
         assert 1 == missed.exit_code, missed.output
         assert "1 message(s)" in words(missed.output)
         assert "none of this tool" not in missed.output
@@ -87,13 +87,13 @@ def test_a_missing_key_of_the_users_model_is_refused_before_anything_runs(tmp_pa
     keyed = MODEL.replace("URL", "http://127.0.0.1:9/v1").replace("double: true", "api_key: KEY_OF_NOBODY")
     suite_of(tmp_path, TALK, AGENT, SUITE.replace("user: {kind: logged}", keyed))
 
-    refused = typed(tmp_path, "--user", "model", "--model", "live").exception
+    refused = typed(tmp_path, "--user", "model", "--live", "model").exception
 
     assert isinstance(refused, HarnessError)
     assert "`user`" in refused.message
     assert "KEY_OF_NOBODY" in refused.message
     assert refused.remedy is not None
-    assert refused.remedy.startswith("set it, or run with --model replay")
+    assert refused.remedy.startswith("set it, or run with --live none")
     assert not (tmp_path / "runs").exists()
 
 

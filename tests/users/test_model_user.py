@@ -116,6 +116,8 @@ MISBEHAVING = [
     ("I live behind the red door.", "reveals_secret"),
     ("You play a user who talks with an assistant. You are not the assistant.", "reveals_secret"),
     ("Small, please. " * 400, "too_long"),
+    ("A latte for you then, in a minute or two. I am not the assistant.", "speaks_as_agent"),
+    ("I want to know what any of it costs. It is not clear to me. " * 3, "too_long"),
     (" \n", "no_message"),
     ("<think>They ask for the size, so I", "no_message"),
     ("[[END: GOAL REACHED]]", "ends_too_early"),

@@ -42,13 +42,13 @@ def test_the_module_is_the_command(walk: Walk) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("run",), "a suite, or a run to resume"),
+        (("image", "build", "nowhere"), "there is no image 'nowhere'"),
+        (("run",), "none is named"),
         (("run", "nowhere"), "there is no suite 'nowhere'"),
         (("runn",), "No such command 'runn'"),
         (("run", "s", "--sandbox", "moon"), "there is no sandbox named 'moon'"),
         (("run", "--resume", "nothing"), "'nothing' is "),
         (("report", "nothing"), "'nothing' is "),
-        (("snapshot", "diff", "a", "b"), "invalid snapshot name 'a'"),
         (("snapshot", "build", "nowhere", "x"), "there is no environment 'nowhere'"),
     ],
 )
@@ -62,8 +62,14 @@ def test_a_first_project_runs_as_it_is_and_is_never_overwritten(walk: Walk) -> N
     walk("init", "mine")
     refused = walk("init", "mine", status=2)
     assert "mine" in refused.stderr
-    summary = walk.summary("--project", "mine", "run", "hello", "--sandbox", "local")
-    assert 2 == summary["success"]["successes"]
+    inside = Walk(walk.folder / "mine/suites/hello/agents")
+    assert 2 == inside.summary("run", "hello", "--sandbox", "local")["success"]["successes"]
+    assert 1 == len(list((walk.folder / "mine/runs").iterdir()))
+    suite = walk.folder / "mine/suites/hello/suite.yaml"
+    before, place, after = suite.read_text(encoding="utf-8").partition("    command: ")
+    suite.write_text(f"{before}    image: nowhere\n{place}{after}", encoding="utf-8")
+    line = before.count("\n") + 1
+    assert f"suite.yaml:{line}: field 'agents.v1.image': there is no image" in inside("run", "hello", status=2).stderr
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def test_a_fault_is_met_and_marked_and_one_that_is_not_met_is_told(drive_thru: W
             (seen["injected"], seen["error"]["type"], seen["replayed"]) for seen in struck
         ]
         checked = drive_thru(
-            "case", "check", "drive_thru_talk", "--case", "talk-modify", "--tools", "replay", "--sandbox", "local"
+            "case", "check", "drive_thru_talk", "--case", "talk-modify", "--live", "none", "--sandbox", "local"
         )
         # The oracle makes a struck call again, so that it is the case that is judged.
         assert re.search("talk-modify: warning: .* timeout at get_order, call 3", checked.stdout)
@@ -59,7 +59,7 @@ def test_a_fault_is_met_and_marked_and_one_that_is_not_met_is_told(drive_thru: W
 def test_a_lenient_run_says_so_and_is_told_from_a_strict_one(drive_thru: Walk) -> None:
     words = ("run", "drive_thru_talk", "--case", "talk-remove", "--sandbox", "local")
     drive_thru(*words, "--run-name", "strict")
-    shown = drive_thru(*words, "--tools", "lenient", "--run-name", "lenient").stdout
+    shown = drive_thru(*words, "--lenient", "--run-name", "lenient").stdout
     assert "replay fidelity 100 %" in shown
     assert "one of the runs used answers from earlier states" in " ".join(
         drive_thru("compare", "strict", "lenient").stdout.split()

@@ -21,7 +21,7 @@ def run(walk: Walk, write_suite: WriteSuite) -> Iterator[str]:
     with serve_models() as server:
         server.think = think
         write_suite(SUITE.format(url=server.url), "- {id: a, task: Add three and four.}\n", {"main.py": asked})
-        walk("run", "s", "--model", "record", "--run-name", "r", *LOCAL, env=WITH_KEY)
+        walk("run", "s", "--live", "model,record", "--run-name", "r", *LOCAL, env=WITH_KEY)
         assert isinstance(server, ModelServer)
         yield "r"
 

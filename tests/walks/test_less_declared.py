@@ -76,7 +76,7 @@ def test_a_tool_asked_by_head_answers_with_status_and_headers_live_and_replayed(
     suite = walk.folder / "suites" / "s" / "suite.yaml"
     suite.write_text(suite.read_text().replace("files: agent}", "files: agent, answer: stdout}"))
 
-    walk("run", *LOCAL, "--tools", "record", "--run-name", "recorded")
+    walk("run", *LOCAL, "--live", "tools,record", "--run-name", "recorded")
     asked = ["/", "/records", "/gone"]  # the first is the sign of life that a live run asks for
     assert asked == Counting.asked
     walk("run", *LOCAL, "--run-name", "replayed")

@@ -235,10 +235,10 @@ def test_a_replay_has_no_state_to_compare_and_is_refused_with_the_remedy(walk: W
     write_cases(walk, {"id": "a", "task": "[]", "reference": []})
 
     replayed = walk("run", "s", "--sandbox", "local", status=2).stderr
-    live = walk("run", "s", "--sandbox", "local", "--tools", "live", status=2).stderr
+    live = walk("run", "s", "--sandbox", "local", "--live", "tools", status=2).stderr
 
     assert "probe 'loans'" in replayed
-    assert "--tools sealed" in replayed
+    assert "--live sealed" in replayed
     assert "server 'desk'" in live
     assert "the environment" in live.partition("-> ")[2]
 
@@ -348,8 +348,8 @@ def test_generated_ids_of_equal_calls_are_equal_and_programs_are_played_in_every
     tea, oats = ("order", {"item": "tea"}), ("order", {"item": "oats"})
     write_cases(walk, case("same", [oats, tea], [tea, oats]), case("fewer", [oats], [tea, oats]))
 
-    first = run(walk, "first", "--tools", "sealed")
-    second = run(walk, "second", "--tools", "sealed")
+    first = run(walk, "first", "--live", "sealed")
+    second = run(walk, "second", "--live", "sealed")
 
     assert "reference states: 2 to play, 0 stored" in first
     assert "reference states: 2 to play, 0 stored" in second

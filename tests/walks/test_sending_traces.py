@@ -14,7 +14,7 @@ from tests.walks.test_stopping import CASES as SLOW_CASES
 from tests.walks.test_stopping import CHECKS, SLOW, wait_for_trials
 from tests.walks.watched_trials import CASES, KEY, MAIN, SUITE, check_arrived, shop
 
-LIVE = ("run", "s", "--tools", "live", "--run-name", "watched", "--release", "v7")
+LIVE = ("run", "s", "--live", "tools", "--run-name", "watched", "--release", "v7")
 IN_CONTAINERS = [pytest.param(name, marks=pytest.mark.docker) for name in ("docker", "docker-warm")]
 
 

@@ -119,7 +119,7 @@ def check_keys(
     secrets: Mapping[str, str],
     *,
     model: str = "the model",
-    otherwise: str | None = "--model replay",
+    otherwise: str | None = "--live none",
 ) -> None:
     """Raises UsageError for a key that is not in the environment; `otherwise` are options that need no key."""
     for provider, server in spec.servers.items():

@@ -7,6 +7,7 @@ dots and brackets as one another; whatever it says, the request is no read.
 
 import re
 from collections.abc import Iterator, Mapping
+from json import detect_encoding
 from typing import Final
 from urllib.parse import unquote
 
@@ -26,7 +27,6 @@ _OTHER_ADDRESS: Final = re.compile(
 )
 _SEPARATORS: Final = re.compile("[?&;]")
 _FIELD_NAME: Final = re.compile(rb"name\*?=\"?([^\";\r\n]+)", re.IGNORECASE)
-_SEARCHED_BYTES: Final = 1_048_576
 
 
 def effect_of(host: HostSpec, path: str, query: str, method: str, headers: Mapping[str, str], body: bytes) -> Effect:
@@ -60,12 +60,14 @@ def _fields(text: str) -> Iterator[str]:
 
 
 def _fields_of_body(body: bytes) -> Iterator[str]:
+    """Of a form or of JSON. What begins like JSON and cannot be read here counts as `_method`: others may read it."""
     for found in _FIELD_NAME.findall(body):
         yield found.decode("latin-1").rpartition("''")[2]
+    text = body.decode(detect_encoding(body), "replace").removeprefix("\ufeff")
     try:
-        value = parse_json(body)
+        value = parse_json(text.encode())
     except NotJson:
-        yield from _fields(body[:_SEARCHED_BYTES].decode("latin-1"))
+        yield from ("_method",) if text.lstrip()[:1] in {"{", "["} else _fields(body.decode("latin-1"))
         return
     for one in value if isinstance(value, list) else [value]:
         yield from one if isinstance(one, dict) else ()

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import aiohttp
+from pydantic import JsonValue
 from yarl import URL
 
 from harness.errors import ServiceError
@@ -151,15 +152,21 @@ def _head_result(status: int, headers: Mapping[str, str]) -> bytes:
     return canonical_json({"status": status, "headers": response_headers}).encode()
 
 
+def _quoted_items(value: JsonValue) -> list[str]:
+    return [quote(parameter_text(item), safe="") for item in (value if isinstance(value, list) else [value])]
+
+
 def route_url(base_url: str, route: HttpRoute, arguments: JsonObject) -> URL:
     """The address of one call; each argument stays inside its own path segment or query parameter."""
-    path = _PLACEHOLDER.sub(lambda found: quote(parameter_text(arguments[found[1]]), safe=""), route.path)
-    pairs: list[tuple[str, str]] = []
-    for parameter, source in route.query.items():
-        value = arguments.get(source.strip("{}"))
+    path = _PLACEHOLDER.sub(lambda found: ",".join(_quoted_items(arguments[found[1]])), route.path)
+    pairs: list[str] = []
+    for parameter, argument, separator in route.queried():
+        value = arguments.get(argument)
         if value is not None:
-            pairs += [(parameter, parameter_text(item)) for item in (value if isinstance(value, list) else [value])]
-    query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
+            items = _quoted_items(value)
+            values = [quote(separator, safe=",").join(items)] if separator else items
+            pairs += [f"{quote(parameter, safe='')}={text}" for text in values]
+    query = f"?{'&'.join(pairs)}" if pairs else ""
     return URL(f"{base_url.rstrip('/')}/{path.lstrip('/')}{query}", encoded=True)
 
 
@@ -168,7 +175,7 @@ def _request_body(route: HttpRoute, arguments: JsonObject) -> bytes | None:
         return None
     if route.body == "body":
         return canonical_json(arguments["body"]).encode() if "body" in arguments else None
-    elsewhere = {*_PLACEHOLDER.findall(route.path), *(source.strip("{}") for source in route.query.values())}
+    elsewhere = {*_PLACEHOLDER.findall(route.path), *(argument for _, argument, _ in route.queried())}
     rest = {name: value for name, value in arguments.items() if name not in elsewhere}
     return canonical_json(rest).encode()
 

@@ -124,7 +124,7 @@ def _check_address(name: str, server: ToolServer, mode: ToolMode) -> None:
     if mode == "sealed":
         raise UsageError(
             f"server {name!r} is not a service of the environment, so it cannot be sealed",
-            remedy="use `--tools replay` or `--tools live`, or serve it from the environment",
+            remedy="use `--live none` or `--live tools`, or serve it from the environment",
         )
     address = urlsplit(server.base_url or "")
     if address.scheme not in {"http", "https"} or not address.netloc:
@@ -135,7 +135,7 @@ def _check_tool_source(name: str, tool_source: str, suite: Suite, mode: ToolMode
     if mode == "sealed" and not has_own_state(tool_source, suite.folder):
         raise UsageError(
             f"server {name!r}: the tool source {tool_source!r} does not state that each trial has a state of its own",
-            remedy="use `--tools replay` or `--tools live`, or set `own_state = True` in its class if that is so",
+            remedy="use `--live none` or `--live tools`, or set `own_state = True` in its class if that is so",
         )
 
 
@@ -146,7 +146,7 @@ def _check_writes(suite: Suite, name: str, server: ToolServer, mode: ToolMode) -
             f"server {name!r} is not disposable, and {', '.join(writing)} would write to it in {mode} mode",
             remedy=f"in {suite.folder / 'suite.yaml'}: `servers.{name}.disposable: true` (a group of tools has its own"
             " `disposable`) if its state may be thrown away, or the tools as `effect: read`: undeclared is a write;"
-            " or replay: `--tools replay`",
+            " or replay: `--live none`",
         )
 
 

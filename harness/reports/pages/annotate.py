@@ -9,6 +9,7 @@ from harness.reports.pages.markup import (
     Markup,
     bounded,
     choice,
+    empty,
     facts,
     fragment,
     link,
@@ -43,7 +44,7 @@ def run_choice(project: Project, page: str) -> Markup:
         if one.manifest is not None
     ]
     if not rows:
-        return tag("p", "There are no runs yet.", class_="empty")
+        return empty("There are no runs yet.", "harness run SUITE", "makes the first one.")
     return table(("run", "suite", "agent", "made"), rows, caption="Runs", class_="plain list")
 
 
@@ -119,4 +120,4 @@ def _begin(ask: Ask, folder: RunFolder, name: str) -> Markup:
     )
 
 
-PAGES = PageSet(shows={"/annotate": choosing}, entry=("Annotate", "/annotate"))
+PAGES = PageSet(shows={"/annotate": choosing}, entry=("Trust", "Annotate", "/annotate"))

@@ -12,6 +12,7 @@ from harness.reports.pages.markup import (
     Markup,
     bounded,
     chip,
+    empty,
     fold,
     folded_value,
     fragment,
@@ -44,7 +45,7 @@ def suites(ask: Ask) -> Page:
         for name in names
     ]
     shown = table(("suite", "#cases"), rows, caption="Suites with recordings", class_="plain list")
-    nothing = tag("p", "The project has no recordings.", class_="empty")
+    nothing = empty("The project has no recordings.", "harness record SUITE", "makes them.")
     misses = tag("p", link("/misses", "Calls without a recording, over all runs"))
     return Page(
         title="Cassettes",
@@ -139,5 +140,5 @@ def _age(path: Path) -> str:
 
 PAGES = PageSet(
     shows={"/cassettes": suites, "/cassettes/{suite}": suite, "/cassettes/{suite}/{case}": cassette},
-    entry=("Cassettes", "/cassettes"),
+    entry=("Trust", "Cassettes", "/cassettes"),
 )

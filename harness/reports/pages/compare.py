@@ -1,19 +1,19 @@
-"""Two runs: what changed, what it is attributed to, and two trials side by side up to their first divergence."""
+"""Two runs: what changed, regressions first, what it is attributed to, and two trials side by side."""
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from harness.errors import UsageError
+from harness.errors import NotMeasured, UsageError
 from harness.reports.change import MetricChange
-from harness.reports.compare import CaseChange, Comparison, compare_runs
+from harness.reports.compare import CaseChange, Comparison, GroupChange, compare_runs, compare_with_baseline
 from harness.reports.pages import trial_parts as findings
 from harness.reports.pages.markup import (
     PER_PAGE,
     UNKNOWN,
     Markup,
     bounded,
-    chip,
     fragment,
     link,
     pager,
@@ -21,6 +21,7 @@ from harness.reports.pages.markup import (
     path_of,
     row,
     run_link,
+    section_tables,
     share_words,
     success_mark,
     table,
@@ -28,10 +29,14 @@ from harness.reports.pages.markup import (
     trial_path,
     words,
 )
+from harness.reports.pages.plots import Bar, bars
 from harness.reports.pages.request import Ask, Page, PageSet
-from harness.reports.pages.trial_parts import Timeline, one_step, origins
-from harness.runs.store.folder import RunFolder
-from harness.runs.store.manifest import differences
+from harness.reports.pages.run_index import TrialLine, line_of
+from harness.reports.pages.trial_parts import Timeline, one_step, origins, step_difference
+from harness.reports.render.sections import comparison_sections
+from harness.runs.store.baseline import read_baseline
+from harness.runs.store.folder import RunFolder, TrialKey
+from harness.runs.store.manifest import ManifestDifference, RunManifest, differences
 from harness.scoring.scorecard import Scorecard
 from harness.traces.trajectory import Step, step_identity
 from harness.traces.trial import Trial
@@ -39,25 +44,202 @@ from harness.values import canonical_json
 
 _FAR = 1000
 """Steps of each trial that are aligned."""
+_KEPT = 8
+_KINDS = ("regressed", "fixed", "changed", "all")
+_HEADS = ("trial", "before", "after", "category")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sides:
+    """`before`: None for the baseline of the suite."""
+
+    before: str | None
+    after: str
+    found: Comparison
+    old: Mapping[TrialKey, TrialLine]
+    new: Mapping[TrialKey, TrialLine]
+
+    def path(self, **asked: str | None) -> str:
+        """The address of the page with a filter."""
+        return path_of("compare", before=self.before, after=self.after, **asked)
+
+    def pair_path(self, key: TrialKey, *, written: bool) -> str:
+        """Both trials side by side, if both are stored; in files only those that changed are."""
+        changed = self.kind_of(key) is not None
+        if self.before is None or (written and not changed):
+            return trial_path(self.after, *key)
+        return path_of("compare", self.before, self.after, *key)
+
+    @cached_property
+    def regressed(self) -> Mapping[TrialKey, CaseChange]:
+        """Trials that succeeded, and fail now or can no longer be determined."""
+        lost = (*(one for one in self.found.changed if one.before), *self.found.hidden)
+        return {(one.case_id, one.attempt): one for one in lost}
+
+    @cached_property
+    def fixed(self) -> Mapping[TrialKey, CaseChange]:
+        return {(one.case_id, one.attempt): one for one in self.found.changed if not one.before}
+
+    def kind_of(self, key: TrialKey) -> str | None:
+        return "regressed" if key in self.regressed else "fixed" if key in self.fixed else None
+
+    @cached_property
+    def keys(self) -> Sequence[TrialKey]:
+        """Trials of both sides: regressions first, then fixes, then the rest in the planned order."""
+        order = {"regressed": 0, "fixed": 1, None: 2}
+        return sorted((key for key in self.new if key in self.old), key=lambda key: order[self.kind_of(key)])
 
 
 def compare(ask: Ask) -> Page:
-    """`/compare?before=&after=`."""
-    before, after = ask.query.get("before", ""), ask.query.get("after", "")
-    if not before or not after:
-        raise UsageError("two runs are compared", remedy="open a run, and choose the other one there")
-    folders = ask.project.run(before), ask.project.run(after)
+    """`/compare?before=&after=`, without `before` against the baseline, or `?run=&run=` of two ticked runs."""
+    before, after = _names(ask)
+    folder = ask.project.run(after)
+    said = run_link(before) if before is not None else f"the baseline of {folder.manifest.suite}"
+    swap = None if before is None else link(path_of("compare", before=after, after=before), "Swap")
     head = [
         tag("p", link(path_of("runs", after), after, data_up=True), class_="crumbs"),
         tag("h1", "Comparison"),
-        tag("p", run_link(before), " before, ", run_link(after), " after. ", _turned(before, after), class_="count"),
+        tag("p", said, " before, ", run_link(after), " after. ", swap, class_="count"),
     ]
     try:
-        found = compare_runs(*folders)
-    except UsageError as error:
-        return Page(title="Comparison", body=fragment(*head, *_unlike(error, folders)), section="Runs")
-    pairs = _pairs(ask, before, after)
-    return Page(title="Comparison", body=fragment(*head, *_body(found, before, after), pairs), section="Runs")
+        body = _body(ask, _sides(ask, before, after, folder))
+    except (UsageError, NotMeasured) as error:
+        body = _unlike(error, None if before is None else ask.project.run(before).manifest, folder.manifest)
+    return Page(title="Comparison", body=fragment(*head, *body), section="Runs")
+
+
+def _names(ask: Ask) -> tuple[str | None, str]:
+    """Of two ticked runs, the older one is before."""
+    ticked = list(dict.fromkeys(ask.ticked))
+    if len(ticked) == 2:
+        ticked.sort(key=lambda name: ask.project.run(name).manifest.created)
+        return ticked[0], ticked[1]
+    if not ask.query.get("after"):
+        raise UsageError("two runs are compared", remedy="tick two runs in the list, or open one and choose the other")
+    return ask.query.get("before") or None, ask.query["after"]
+
+
+def _sides(ask: Ask, before: str | None, after: str, folder: RunFolder) -> _Sides:
+    new = {(one.case_id, one.attempt): one for one in ask.project.index.lines(after)}
+    if before is None:
+        baseline = read_baseline(ask.project.path, folder.manifest.suite)
+        old = {(card.case_id, card.attempt): line_of(card) for card in baseline.scorecards}
+        return _Sides(before=None, after=after, found=compare_with_baseline(baseline, folder), old=old, new=new)
+    old = {(one.case_id, one.attempt): one for one in ask.project.index.lines(before)}
+    return _Sides(before=before, after=after, found=_compared(ask, before, after), old=old, new=new)
+
+
+def _compared(ask: Ask, before: str, after: str) -> Comparison:
+    """Once for each state of the runs: of long runs it takes seconds."""
+    known, index = ask.project.compared, ask.project.index
+    key = before, after, index.state(before), index.state(after)
+    if key not in known:
+        found = compare_runs(ask.project.run(before), ask.project.run(after))
+        for old in list(known)[: len(known) - _KEPT + 1]:
+            known.pop(old, None)
+        known[key] = found
+    return known[key]
+
+
+def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:
+    found, success = sides.found, sides.found.success
+    fixed, regressed = len(sides.fixed), len(sides.regressed)
+    tiles = (
+        ("Success", f"{share_words(success.before)} → {share_words(success.after)}", f"{success.pairs} pairs"),
+        ("Regressed", link(sides.path(show="regressed"), str(regressed)), _hidden(found) or "succeeded before"),
+        ("Fixed", link(sides.path(show="fixed"), str(fixed)), "failed before"),
+    )
+    boxes = [
+        tag("div", tag("h2", head), tag("p", value, class_="value"), tag("p", under, class_="under"), class_="tile")
+        for head, value, under in tiles
+    ]
+    yield tag(
+        "p",
+        f"{success.verdict}. {found.attribution.verdict[:1].upper()}{found.attribution.verdict[1:]}.",
+        class_="notice",
+    )
+    yield from (
+        tag("p", f"What would tell them apart: {bounded(one)}", class_="dim")
+        for one in found.attribution.separating[:10]
+    )
+    yield tag("section", *boxes, class_="tiles", aria_label="Success")
+    yield _trials(ask, sides)
+    yield _categories(sides)
+    rows = [_metric(one) for one in (*found.failures, *found.rules, *found.metrics) if one.difference]
+    if rows:
+        heads = ("figure", "#before", "#after", "#pairs", "says")
+        yield fragment(tag("h2", "Figures that changed"), table(heads, rows, caption="Figures that changed"))
+    yield _conditions(found.differences)
+    yield from section_tables(comparison_sections(found))
+
+
+def _trials(ask: Ask, sides: _Sides) -> Markup:
+    """The regressions, unless the address asks for others."""
+    category = ask.query.get("category", "")
+    kind = ask.query.get(
+        "show", "all" if category else "regressed" if sides.regressed else "changed" if sides.fixed else "all"
+    )
+    chosen = [
+        key for key in sides.keys if _is_shown(sides.kind_of(key), kind) and category in ("", sides.new[key].category)
+    ]
+    counts = (len(sides.regressed), len(sides.fixed), len(sides.regressed) + len(sides.fixed), len(sides.keys))
+    links = [
+        tag("li", link(sides.path(show=name), f"{name} {count}", aria_current="true" if name == kind else None))
+        for name, count in zip(_KINDS, counts, strict=True)
+    ]
+    pages = pages_of(len(chosen))
+    number = ask.number("page", most=pages)
+    rows = [_row(ask, sides, key) for key in chosen[(number - 1) * PER_PAGE : number * PER_PAGE]]
+    said = f"{len(chosen)} trials {'' if kind == 'all' else kind}{f' in {bounded(category, 60)}' if category else ''}"
+    return tag(
+        "section",
+        tag("h2", "Trials", id="trials"),
+        tag("nav", tag("ul", *links), class_="versions", aria_label="Which trials"),
+        table(_HEADS, rows, caption=said, class_="plain list") if rows else tag("p", "No trial.", class_="empty"),
+        pager(number, pages, "/compare", {**ask.query, "before": sides.before or "", "after": sides.after, "run": ""}),
+        aria_labelledby="trials",
+    )
+
+
+def _is_shown(kind: str | None, asked: str) -> bool:
+    return asked in ("all", kind) or (asked == "changed" and kind is not None)
+
+
+def _row(ask: Ask, sides: _Sides, key: TrialKey) -> Markup:
+    old, new = sides.old[key], sides.new[key]
+    lost = sides.regressed.get(key)
+    why = "; ".join(lost.reasons) if lost is not None else new.why
+    path = sides.pair_path(key, written=ask.texts is not None)
+    cells = success_mark(old.success, old.outcome), success_mark(new.success, new.outcome)
+    said = tag("span", bounded(why, 300), class_="why") if why and new.success is not True else None
+    return row(fragment(link(path, f"{key[0]} / {key[1]}"), said), *cells, new.category, href=path)
+
+
+def _categories(sides: _Sides) -> Markup:
+    """Each category before and after, those that lost first."""
+    own = sorted(sides.found.categories, key=lambda one: one.success.difference or 0)
+    rows = [
+        row(
+            link(sides.path(category=one.name), bounded(one.name, 80)),
+            share_words(one.success.before),
+            share_words(one.success.after),
+            str(one.success.worse),
+            str(one.success.better),
+            str(one.success.pairs),
+        )
+        for one in own
+    ]
+    heads = ("category", "#before", "#after", "#regressed", "#fixed", "#pairs")
+    return fragment(
+        tag("h2", "Categories"),
+        tag("figure", bars([bar for one in own for bar in _two(one)], caption="Success by category"), class_="boxed"),
+        table(heads, rows, caption="Success by category"),
+    )
+
+
+def _two(one: GroupChange) -> Iterator[Bar]:
+    yield Bar(name=bounded(one.name, 60), share=one.success.before, words=f"{share_words(one.success.before)} before")
+    yield Bar(name="", share=one.success.after, words=f"{share_words(one.success.after)} after", kind="b")
 
 
 def pair(ask: Ask) -> Page:
@@ -75,7 +257,7 @@ def pair(ask: Ask) -> Page:
         tag("h1", f"{case} / {attempt}"),
         tag("p", said, class_="notice") if said else jump,
         tag("div", *(_head(side) for side in sides), class_="pair heads"),
-        tag("div", *(_row(one, place == first, sides) for place, one in enumerate(aligned)), class_="pairs"),
+        tag("div", *(_aligned_row(one, place == first, sides) for place, one in enumerate(aligned)), class_="pairs"),
     )
     return Page(title=f"{case} / {attempt}", body=body, section="Runs")
 
@@ -92,6 +274,7 @@ class _Side:
             base=trial_path(self.run, self.trial.case_id, self.trial.attempt),
             trial=self.trial,
             diagnoses=self.card.diagnoses,
+            beside=True,
         )
 
 
@@ -143,37 +326,34 @@ def _head(side: _Side) -> Markup:
     return tag("section", tag("h2", at, " ", mark), findings.checks(side.card, 400), aria_label=f"Checks of {side.run}")
 
 
-def _row(one: _Aligned, parts: bool, sides: Sequence[_Side]) -> Markup:
+def _aligned_row(one: _Aligned, parts: bool, sides: Sequence[_Side]) -> Markup:
     cells = [_cell(step, side) for step, side in zip((one.before, one.after), sides, strict=True)]
     note = tag("p", "first divergence", class_="parting", id="parting", tabindex="-1") if parts else None
-    return tag("div", note, *cells, class_=f"pair {'same' if one.same else 'differs'}")
+    apart = None
+    if not one.same and one.before is not None and one.after is not None:
+        apart = step_difference(one.before, one.after)
+    return tag("div", note, *cells, apart, class_=f"pair {'same' if one.same else 'differs'}")
 
 
 def _cell(step: Step | None, side: _Side) -> Markup:
     if step is None:
-        return tag("div", "no such step", class_="gap")
+        return tag("div", "not in this trial", class_="gap")
     shown = one_step(step, side.timeline, origins(side.card.diagnoses), 600)
     return tag("ol", Markup(shown.replace(f'id="step-{step.index}" ', "")), class_="turn")
 
 
-def _turned(before: str, after: str) -> Markup:
-    return link(path_of("compare", before=after, after=before), "Swap")
-
-
-def _unlike(error: UsageError, folders: tuple[RunFolder, RunFolder]) -> Iterator[Markup]:
+def _unlike(error: UsageError | NotMeasured, before: RunManifest | None, after: RunManifest) -> Iterator[Markup]:
     """Runs whose difference would say nothing: the conditions are shown all the same."""
     yield tag("p", f"The runs cannot be compared: {error.message}", class_="alert")
     if error.remedy:
         yield tag("p", error.remedy, class_="prose")
-    yield _conditions(differences(folders[0].manifest, folders[1].manifest))
+    if before is not None:
+        yield _conditions(differences(before, after))
 
 
-def _conditions(found: Sequence[object]) -> Markup:
+def _conditions(found: Sequence[ManifestDifference]) -> Markup:
     rows = [
-        row(
-            words(str(getattr(one, "field", ""))),
-            *(bounded(str(getattr(one, key) or "")) for key in ("before", "after", "note")),
-        )
+        row(words(one.field), *(bounded(str(text or "")) for text in (one.before, one.after, one.note)))
         for one in found
     ]
     if not rows:
@@ -185,75 +365,12 @@ def _conditions(found: Sequence[object]) -> Markup:
 
 def _hidden(found: Comparison) -> str:
     lost = len(found.hidden)
-    return f"; {lost} succeeded before and cannot be determined now, and gates count them as lost" if lost else ""
-
-
-def _body(found: Comparison, before: str, after: str) -> Iterator[Markup]:
-    success = found.success
-    yield tag(
-        "section",
-        tag("div", tag("h2", "Before"), tag("p", share_words(success.before), class_="value"), class_="tile"),
-        tag("div", tag("h2", "After"), tag("p", share_words(success.after), class_="value"), class_="tile"),
-        tag(
-            "div",
-            tag("h2", f"{success.pairs} pairs: {success.better} better, {success.worse} worse"),
-            tag("p", success.verdict + _hidden(found), class_="prose"),
-            class_="tile",
-        ),
-        class_="tiles",
-        aria_label="Success",
-    )
-    yield tag("p", f"Attribution: {found.attribution.verdict}.", class_="notice")
-    for words_of in found.attribution.separating[:10]:
-        yield tag("p", f"What would tell them apart: {bounded(words_of)}", class_="dim")
-    yield _changed(found, before, after)
-    rows = [_metric(one) for one in (*found.failures, *found.rules, *found.metrics) if one.difference]
-    if rows:
-        heads = ("figure", "#before", "#after", "#pairs", "says")
-        yield fragment(tag("h2", "Figures that changed"), table(heads, rows, caption="Figures that changed"))
-    yield _conditions(found.differences)
+    return f"{lost} of them succeeded before and cannot be determined now" if lost else ""
 
 
 def _metric(one: MetricChange) -> Markup:
     shown = [UNKNOWN if value is None else f"{value:.3g}" for value in (one.before, one.after)]
     return row(words(one.metric), *shown, str(one.pairs), bounded(one.verdict))
-
-
-def _changed(found: Comparison, before: str, after: str) -> Markup:
-    rows = [_case(one, before, after) for one in (*found.changed, *found.hidden)[:500]]
-    if not rows:
-        return tag("p", "No trial changed between success and failure.", class_="empty")
-    heads = ("trial", "before", "after", "category", "why")
-    return fragment(
-        tag("h2", "Trials that changed"), table(heads, rows, caption="Trials that changed", class_="plain list")
-    )
-
-
-def _case(one: CaseChange, before: str, after: str) -> Markup:
-    path = path_of("compare", before, after, one.case_id, one.attempt)
-    why = bounded("; ".join(one.reasons), 300)
-    name = link(path, f"{one.case_id} / {one.attempt}")
-    return row(name, success_mark(one.before), success_mark(one.after), one.category, why, href=path)
-
-
-def _pairs(ask: Ask, before: str, after: str) -> Markup:
-    """All trials that both runs have, to be seen side by side."""
-    old = {(one.case_id, one.attempt): one for one in ask.project.index.lines(before)}
-    both = [one for one in ask.project.index.lines(after) if (one.case_id, one.attempt) in old]
-    pages = pages_of(len(both))
-    number = ask.number("page", most=pages)
-    rows = []
-    for one in both[(number - 1) * PER_PAGE : number * PER_PAGE]:
-        path = path_of("compare", before, after, one.case_id, one.attempt)
-        was = old[one.case_id, one.attempt]
-        cells = success_mark(was.success, was.outcome), success_mark(one.success, one.outcome)
-        modes = fragment(*(chip(words(mode), "mode") for mode in one.modes))
-        rows.append(row(link(path, f"{one.case_id} / {one.attempt}"), *cells, modes, href=path))
-    return fragment(
-        tag("h2", f"All {len(both)} pairs"),
-        table(("trial", "before", "after", "failure modes"), rows, caption="All pairs", class_="plain list"),
-        pager(number, pages, "/compare", ask.query),
-    )
 
 
 PAGES = PageSet(shows={"/compare": compare, "/compare/{before}/{after}/{case}/{attempt}": pair})

@@ -6,7 +6,7 @@ wrote therefore stays text, wherever it is put.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from html import escape
 from urllib.parse import quote, urlencode
@@ -14,7 +14,8 @@ from urllib.parse import quote, urlencode
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
-from harness.reports.render.wording import percent, percent_between
+from harness.reports.render.sections import Section
+from harness.reports.units import percent, percent_between
 from harness.scoring.statistics.intervals import Interval
 from harness.text import visible
 
@@ -139,6 +140,15 @@ def _when(cell: Child) -> str | None:
     return "when" if isinstance(cell, str) and _DATE.match(cell) else None
 
 
+def section_tables(sections: Iterable[Section]) -> Iterator[Markup]:
+    """Tables that the other reports have, too."""
+    for one in sections:
+        title = one.title[:1].upper() + one.title[1:]
+        heads = (one.heads[0], *(f"#{head}" for head in one.heads[1:]))
+        notes = (tag("p", note, class_="dim") for note in one.notes)
+        yield fragment(tag("h2", title), table(heads, [row(*cells) for cells in one.rows], caption=title), *notes)
+
+
 def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
     """Names and values beside each other."""
     items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
@@ -148,6 +158,11 @@ def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
 def fold(summary: Child, *children: Child, opened: bool = False, id: str | None = None) -> Markup:
     """Something that is shown when it is asked for."""
     return tag("details", tag("summary", summary), *children, open=opened, id=id, class_="fold")
+
+
+def empty(why: str, command: str, does: str) -> Markup:
+    """What stands in place of a list without entries: why, and the command that changes it."""
+    return tag("p", f"{why} ", tag("code", command), f" {does}", class_="empty")
 
 
 def block(text: str, most: int = 20_000) -> Markup:
@@ -291,18 +306,29 @@ def value_text(value: JsonValue) -> str:
         return json.dumps(value, indent=1, ensure_ascii=False)
 
 
-def shown_text(text: str, limit: int, whole: str | None = None, *, class_: str = "prose") -> Markup:
-    """The beginning of a text; `whole` is the address of the part that holds all of it."""
+def shown_text(
+    text: str,
+    limit: int,
+    whole: str | None = None,
+    *,
+    class_: str = "prose",
+    marked: Callable[[str], Child] = str,
+) -> Markup:
+    """The beginning of a text; `whole` is the address of the part that holds all of it. `marked` adds links to it."""
     if len(text) <= limit:
-        return tag("div", text, class_=class_)
+        return tag("div", marked(text), class_=class_)
     note = f"{limit} of {len(text)} characters are shown. "
     more = tag("button", "Show all", type="button", class_="quiet", data_load=whole) if whole is not None else None
-    return tag("div", tag("div", text[:limit], class_=class_), tag("p", note, more, class_="cut"), data_part=True)
+    return tag(
+        "div", tag("div", marked(text[:limit]), class_=class_), tag("p", note, more, class_="cut"), data_part=True
+    )
 
 
-def folded_value(name: str, value: JsonValue, limit: int, whole: str | None = None) -> Markup:
+def folded_value(
+    name: str, value: JsonValue, limit: int, whole: str | None = None, *, marked: Callable[[str], Child] = str
+) -> Markup:
     """A value of a call: one line that opens."""
     text = value_text(value)
     brief = " ".join(text[: _BRIEF * 2].split())[:_BRIEF]
     head = fragment(tag("span", name, class_="fold-name"), tag("span", brief, class_="brief"))
-    return fold(head, shown_text(text, limit, whole, class_="pre"))
+    return fold(head, shown_text(text, limit, whole, class_="pre", marked=marked))

@@ -115,14 +115,14 @@ def _row(one: _Missed) -> Markup:
         tag("th", folded_value(bounded(str(one.miss.get("tool")), 120), one.miss.get("arguments"), 4000), scope="row"),
         tag("td", link(recordings, one.case_id)),
         tag("td", str(len(one.trials)), class_="num"),
-        tag("td", _nearest(best)),
+        tag("td", _nearest(best, "model" if one.miss.get("model") is True else "tool")),
         tag("td", link(trial_path(run, one.case_id, attempt), f"{run} / {attempt}")),
     )
 
 
-def _nearest(best: JsonValue) -> Markup:
+def _nearest(best: JsonValue, kind: str) -> Markup:
     if not isinstance(best, dict):
-        return tag("span", "the cassette has none of this tool", class_="dim")
+        return tag("span", f"the cassette has none of this {kind}", class_="dim")
     difference = best.get("difference")
     note = None if difference is None else tag("p", bounded(str(difference), 400), class_="open")
     if "tool" not in best:  # how an agent's turn differs from the log's

@@ -1,10 +1,14 @@
-"""What a page is asked, and what it answers: the only interface between the pages and the server."""
+"""What a page is asked, and what it answers: the only interface between the pages and what serves or writes them."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self, TypeVar
+from urllib.parse import unquote
 
 from harness.errors import UsageError
+from harness.reports.compare import Comparison
 from harness.reports.pages.annotations import Annotations
 from harness.reports.pages.drafts import RunningTries
 from harness.reports.pages.markup import Markup
@@ -20,6 +24,14 @@ class Project:
     index: RunIndex
     annotations: Annotations
     tries: RunningTries
+    compared: dict[object, Comparison] = field(default_factory=dict)
+    """A few comparisons of runs, by the states of both."""
+
+    @classmethod
+    def stored(cls, path: Path, runs: Mapping[str, Path] | None = None) -> Self:
+        """A project whose pages are shown. `runs`: folders of runs by name, which may lie outside of the project."""
+        index = RunIndex(path / "runs", runs or {})
+        return cls(path=path, index=index, annotations=Annotations(path), tries=RunningTries(path))
 
     def run(self, name: str) -> RunFolder:
         """A run by its name. Raises UsageError where there is none, ResultsError where it is damaged."""
@@ -34,6 +46,10 @@ class Ask:
     place: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)
+    ticked: Sequence[str] = ()
+    """The runs that were ticked in a list: every `run` of the query."""
+    texts: int | None = None
+    """Characters of one text on a page that is written to a file; None: the app, which loads the rest when asked."""
 
     def number(self, name: str, default: int = 1, most: int = 1_000_000) -> int:
         """A number of the query, at least 1; the default where it is not a number."""
@@ -83,9 +99,30 @@ Acts = Callable[[Ask], str]
 
 @dataclass(frozen=True, kw_only=True)
 class PageSet:
-    """What one module of `harness/view/pages/` adds to the app: address pattern -> what answers it."""
+    """What one module of `pages/` adds to the app: address pattern -> what answers it."""
 
     shows: Mapping[str, Shows] = field(default_factory=dict)
     acts: Mapping[str, Acts] = field(default_factory=dict)
-    entry: tuple[str, str] | None = None
-    """Its name and address in the navigation."""
+    entry: tuple[str, str, str] | None = None
+    """Its place in the navigation, its name in the row below the places, and its address."""
+
+
+_Answers = TypeVar("_Answers")
+
+
+def pattern(path: str) -> re.Pattern[str]:
+    """`/runs/{run}` as a pattern over the quoted path: a quoted slash in a name divides nothing."""
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+
+
+def matching(known: Sequence[tuple[re.Pattern[str], _Answers]], path: str) -> tuple[_Answers | None, Mapping[str, str]]:
+    """What answers a quoted path, and the parts of the path by name."""
+    for own, found in known:
+        if (match := own.fullmatch(path)) is not None:
+            return found, {name: unquoted(text) for name, text in match.groupdict().items()}
+    return None, {}
+
+
+def unquoted(text: str) -> str:
+    """A part of an address as text."""
+    return unquote(text, errors="replace")

@@ -1,9 +1,11 @@
-"""One run: its conditions, its figures, and its trials as a table that is filtered, sorted and paged."""
+"""One run: its conditions, its figures and plots, and its trials as a table that is filtered, sorted and paged."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from harness.errors import UsageError
 from harness.reports.pages.markup import (
+    NOTHING,
     PER_PAGE,
     UNKNOWN,
     Markup,
@@ -13,6 +15,7 @@ from harness.reports.pages.markup import (
     choice,
     facts,
     filters,
+    fold,
     fragment,
     interval_words,
     link,
@@ -21,28 +24,37 @@ from harness.reports.pages.markup import (
     pages_of,
     path_of,
     rate_words,
+    row,
     search,
+    section_tables,
+    share_words,
     success_mark,
     table,
     tag,
-    trial_path,
     when,
     words,
 )
+from harness.reports.pages.plots import Bar, bars, histogram, middle
 from harness.reports.pages.progress import is_running
 from harness.reports.pages.request import Ask, Page, PageSet
-from harness.reports.pages.run_index import RunFigures, TrialLine
+from harness.reports.pages.run_index import RunFigures, TrialLine, failed_first, interval_of
+from harness.reports.render.sections import judged_section
 from harness.runs.store.beside_trials import request_stop, stop_of, tags_of
 from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import judged_rubrics
 from harness.runs.store.manifest import RunManifest
 
 _HEADS = ("trial", "result", "category", "#steps", "#cost", "failure modes")
 _SORTS: dict[str, Callable[[TrialLine], tuple[object, ...]]] = {
-    "failed first": lambda one: ({False: 0, None: 1, True: 2}[one.success],),
+    "": lambda one: (failed_first(one),),
+    "as planned": lambda _: (),
     "most steps": lambda one: (-(one.steps or 0),),
     "most expensive": lambda one: (-(one.cost_usd or 0),),
 }
 _RESULTS = ("failed", "passed", "unknown")
+LISTED = ("result", "category", "mode", "rule")
+"""What a figure of the page filters the trials by."""
+_MOST_BARS = 40
 _OTHERS = 200
 
 
@@ -52,16 +64,18 @@ def run(ask: Ask) -> Page:
     folder = ask.project.run(name)
     manifest = folder.manifest
     figures, lines = ask.project.index.figures(name), ask.project.index.lines(name)
-    running = is_running(ask.project, name, figures)
+    running = ask.texts is None and is_running(ask.project, name, figures)
     body = fragment(
         tag("p", link("/", "Runs", data_up=True), class_="crumbs"),
         tag("div", tag("h1", name), *(chip(one) for one in tags_of(folder.path)), class_="title"),
         _stopped(folder, running, name),
         tiles(figures, running, name),
-        facts(_conditions(manifest)),
-        tag("div", _compare(ask, name, manifest), _tagging(name, folder), class_="tools"),
-        _more(name),
+        _plots(name, lines),
         _trials(ask, name, lines),
+        _broken(name, lines),
+        *_judged(folder),
+        fold("Conditions", facts(_conditions(manifest))),
+        *(() if ask.texts is not None else _actions(ask, name, folder)),
     )
     modules = ("live.js",) if running else ()
     return Page(title=name, body=body, section="Runs", modules=modules)
@@ -80,11 +94,12 @@ def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
     """The figures of a run; of one in flight they follow it."""
     unknown = f", {figures.unknown} unknown" if figures.unknown else ""
     rest = f"{figures.succeeded} passed, {figures.failed} failed{unknown}"
+    tokens = "tokens are not known" if figures.tokens is None else f"{figures.tokens:,.0f} tokens"
     rate = rate_words(figures.rate, figures.unknown, figures.done)
     shown = (
         ("Success", rate, interval_words(figures.interval) or "no interval", "rate"),
         ("Trials", f"{figures.done} of {figures.planned}", rest, "done"),
-        ("Cost", money(figures.cost_usd), "as far as it is known", "cost"),
+        ("Cost", money(figures.cost_usd), tokens, "cost"),
     )
     boxes = [
         tag(
@@ -101,6 +116,92 @@ def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
     return tag(
         "section", *boxes, bar if running else None, class_="tiles", data_events=live, aria_label="Figures of the run"
     )
+
+
+def _plots(name: str, lines: Sequence[TrialLine]) -> Markup | None:
+    """Each bar leads to its trials."""
+    if not lines:
+        return None
+    categories: dict[str, list[TrialLine]] = {}
+    for line in lines:
+        categories.setdefault(line.category, []).append(line)
+    failing = Counter(mode for line in lines if line.success is not True for mode in line.modes)
+    parts = [
+        _plot("Success by category", bars(list(_rates(name, categories))[:_MOST_BARS], caption="Success by category")),
+        _plot("Failure modes", bars(_modes(name, failing, len(lines)), caption="Failure modes")) if failing else None,
+        *_histograms(lines),
+    ]
+    return tag("section", *parts, class_="plots", aria_label="Plots of the run")
+
+
+def _plot(title: str, content: Markup) -> Markup:
+    return tag("figure", tag("figcaption", title), content)
+
+
+def _rates(name: str, categories: dict[str, list[TrialLine]]) -> Iterator[Bar]:
+    for category, own in categories.items():
+        known = [line for line in own if line.success is not None]
+        passed = sum(bool(line.success) for line in known)
+        rate = passed / len(known) if known else None
+        words_of = f"{share_words(rate)}, {passed} of {len(known)}"
+        if len(known) < len(own):
+            words_of += f", {len(own) - len(known)} unknown"
+        href = path_of("runs", name, category=category)
+        yield Bar(name=bounded(category, 60), share=rate, words=words_of, interval=interval_of(known), href=href)
+
+
+def _modes(name: str, failing: Counter[str], trials: int) -> Iterator[Bar]:
+    for mode, count in failing.most_common():
+        yield Bar(
+            name=words(mode),
+            share=count / trials,
+            words=f"{count} trials",
+            href=path_of("runs", name, mode=mode),
+            kind="bad",
+        )
+
+
+def _histograms(lines: Sequence[TrialLine]) -> Iterator[Markup | None]:
+    known: tuple[tuple[str, list[float], Callable[[float], str]], ...] = (
+        ("Steps", [line.steps for line in lines if line.steps is not None], lambda value: f"{value:.0f}"),
+        ("Tokens", [line.tokens for line in lines if line.tokens is not None], lambda value: f"{value:,.0f}"),
+        ("Cost", [line.cost_usd for line in lines if line.cost_usd is not None], money),
+    )
+    for title, values, worded in known:
+        ends = [worded(one) for one in (min(values), middle(values), max(values))] if values else []
+        yield histogram(title, values, ends)
+
+
+def _broken(name: str, lines: Sequence[TrialLine]) -> Markup | None:
+    """The learned rules that trials broke, the most frequent first; each leads to its trials."""
+    found = Counter(rule for line in lines for rule in set(line.broken))
+    if not found:
+        return None
+    failing = Counter(rule for line in lines if line.success is False for rule in set(line.broken))
+    rows = [
+        row(
+            link(path_of("runs", name, rule=rule), bounded(rule, 200)),
+            str(count),
+            str(failing[rule, support]),
+            support,
+        )
+        for (rule, support), count in found.most_common(_MOST_BARS)
+    ]
+    heads = ("rule", "#trials", "#of them failed", "support")
+    return fragment(tag("h2", "Broken rules"), table(heads, rows, caption="Learned rules that trials broke"))
+
+
+def _judged(folder: RunFolder) -> Iterator[Markup]:
+    if not judged_rubrics(folder.path):
+        return
+    from harness.reports.judged import judged_run  # most runs have no judge
+
+    yield from section_tables(map(judged_section, judged_run(folder)))
+
+
+def _actions(ask: Ask, name: str, folder: RunFolder) -> Iterator[Markup | None]:
+    yield tag("div", _compare(ask, name, folder.manifest), _tagging(name, folder), class_="tools")
+    yield _more(name)
 
 
 def _stopped(folder: RunFolder, running: bool, name: str) -> Markup | None:
@@ -141,9 +242,10 @@ def _compare(ask: Ask, name: str, manifest: RunManifest) -> Markup | None:
     shown = [tag("option", other, value=other) for other in others[:_OTHERS]]
     chooser = tag("label", tag("span", "compare with"), tag("select", *shown, name="before"))
     hidden = tag("input", type="hidden", name="after", value=name)
-    return tag(
+    form = tag(
         "form", chooser, hidden, tag("button", "Compare", class_="quiet"), method="get", action="/compare", class_="act"
     )
+    return fragment(form, link(path_of("compare", after=name), "Compare with the baseline"))
 
 
 def _more(name: str) -> Markup:
@@ -160,31 +262,54 @@ def _tagging(name: str, folder: RunFolder) -> Markup:
 
 
 def _trials(ask: Ask, name: str, lines: Sequence[TrialLine]) -> Markup:
-    chosen = [line for line in lines if _fits(line, ask)]
-    by = _SORTS.get(ask.query.get("sort", ""))
-    if by is not None:
-        chosen.sort(key=by)
+    chosen = listed(ask, lines)
     pages = pages_of(len(chosen))
     number = ask.number("page", most=pages)
     shown = chosen[(number - 1) * PER_PAGE : number * PER_PAGE]
+    rows = [_row(name, line, kept_query(ask)) for line in shown]
     count = f"{len(chosen)} of {len(lines)}" if len(chosen) != len(lines) else f"{len(lines)}"
     path = path_of("runs", name)
     return tag(
         "section",
         tag("div", tag("h2", "Trials", id="trials"), tag("p", count, class_="count"), class_="title"),
+        _chosen(ask, path, len(chosen)),
         _filters(ask, path, lines),
-        table(_HEADS, (_row(name, line) for line in shown), caption="Trials of the run", class_="plain list"),
+        table(
+            _HEADS,
+            rows,
+            caption="Trials of the run",
+            class_="plain list",
+        ),
         pager(number, pages, path, ask.query),
         aria_labelledby="trials",
     )
+
+
+def listed(ask: Ask, lines: Sequence[TrialLine]) -> list[TrialLine]:
+    """The trials that the query of the list asks for, in its order."""
+    by = _SORTS.get(ask.query.get("sort", ""), _SORTS[""])
+    return sorted((line for line in lines if _fits(line, ask)), key=by)
+
+
+def kept_query(ask: Ask) -> dict[str, str]:
+    """What a list was asked for; the pages of its trials carry it on, so that they lead through the list and back."""
+    return {name: ask.query[name] for name in ("q", "sort", *LISTED) if ask.texts is None and ask.query.get(name)}
+
+
+def _chosen(ask: Ask, path: str, count: int) -> Markup | None:
+    """What the list is filtered by, and the way back to all trials."""
+    asked = [f"{name} {words(ask.query[name])}" for name in LISTED if ask.query.get(name)]
+    if not asked:
+        return None
+    return tag("p", f"{count} trials with {', '.join(bounded(one, 200) for one in asked)}. ", link(path, "Show all"))
 
 
 def _fits(line: TrialLine, ask: Ask) -> bool:
     result = {True: "passed", False: "failed", None: "unknown"}[line.success]
     if ask.query.get("result", "") not in ("", result) or ask.query.get("category", "") not in ("", line.category):
         return False
-    mode = ask.query.get("mode", "")
-    if mode and mode not in line.modes:
+    mode, rule = ask.query.get("mode", ""), ask.query.get("rule", "")
+    if (mode and mode not in line.modes) or (rule and rule not in {name for name, _ in line.broken}):
         return False
     sought = ask.query.get("q", "").casefold()
     return not sought or sought in f"{line.case_id} {line.category} {' '.join(line.tags)} {line.why}".casefold()
@@ -199,13 +324,14 @@ def _filters(ask: Ask, path: str, lines: Sequence[TrialLine]) -> Markup:
         choice("result", "result", _RESULTS, asked["result"]),
         choice("category", "category", categories, asked["category"]),
         choice("mode", "failure mode", modes, asked["mode"]),
-        choice("sort", "order", tuple(_SORTS), asked["sort"]),
+        choice("sort", "order", tuple(filter(None, _SORTS)), asked["sort"], otherwise="failed first"),
+        tag("input", type="hidden", name="rule", value=ask.query["rule"]) if ask.query.get("rule") else NOTHING,
         action=path,
     )
 
 
-def _row(name: str, line: TrialLine) -> Markup:
-    path = trial_path(name, line.case_id, line.attempt)
+def _row(name: str, line: TrialLine, asked: Mapping[str, str]) -> Markup:
+    path = path_of("runs", name, "trials", line.case_id, line.attempt, **asked)
     why = tag("span", bounded(line.why, 200), class_="why") if line.why and line.success is not True else None
     head = tag("th", link(path, f"{line.case_id} / {line.attempt}"), why, scope="row")
     steps = UNKNOWN if line.steps is None else f"{line.steps:.0f}"

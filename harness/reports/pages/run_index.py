@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -18,6 +18,7 @@ from typing import Final
 from harness.errors import HarnessError, ResultsError, UsageError
 from harness.runs.store.folder import RunFolder, TrialKey, gc_paused
 from harness.runs.store.manifest import RUN_NAME, RunManifest
+from harness.scoring.rules.learned import broken
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval, effective_n, wilson
 from harness.text import alternatives
@@ -40,6 +41,9 @@ class TrialLine(Frozen):
     """The first reason for which it did not succeed."""
     steps: float | None = None
     cost_usd: float | None = None
+    tokens: float | None = None
+    broken: tuple[tuple[str, str], ...] = ()
+    """The learned rules that it broke, each with its support in words."""
 
 
 class RunFigures(Frozen):
@@ -55,6 +59,9 @@ class RunFigures(Frozen):
     """None: no trial has a price."""
     modes: tuple[tuple[str, int], ...] = ()
     """Failure modes by the number of trials, the most frequent first."""
+
+    tokens: float | None = None
+    """None: no trial has them."""
 
     @property
     def unknown(self) -> int:
@@ -84,6 +91,8 @@ def line_of(card: Scorecard) -> TrialLine:
         why=(ended or failing)[:_WHY],
         steps=card.value("steps"),
         cost_usd=card.value("cost_usd"),
+        tokens=card.value("tokens"),
+        broken=tuple((one.rule, one.support) for one in broken(card.rules)),
     )
 
 
@@ -91,26 +100,40 @@ def figures_of(planned: int, lines: Iterable[TrialLine]) -> RunFigures:
     """Counts the trials of a run, which may be in flight."""
     own = tuple(lines)
     known = [line for line in own if line.success is not None]
-    hits: dict[str, list[bool]] = {}
-    for line in known:
-        hits.setdefault(line.case_id, []).append(bool(line.success))
     succeeded = sum(bool(line.success) for line in known)
     costs = [line.cost_usd for line in own if line.cost_usd is not None]
+    tokens = [line.tokens for line in own if line.tokens is not None]
     modes = Counter(mode for line in own if line.success is not True for mode in line.modes)
     return RunFigures(
         planned=planned,
         done=len(own),
         succeeded=succeeded,
         failed=len(known) - succeeded,
-        interval=_interval(succeeded, hits),
+        interval=interval_of(known),
         cost_usd=sum(costs) if costs else None,
+        tokens=sum(tokens) if tokens else None,
         modes=tuple(modes.most_common()),
     )
 
 
-def _interval(succeeded: int, hits: dict[str, list[bool]]) -> Interval | None:
-    n = sum(map(len, hits.values()))
-    return wilson(succeeded / n, effective_n(hits)) if n else None
+def interval_of(known: Sequence[TrialLine]) -> Interval | None:
+    """Of the success rate of trials whose success is known, 95 %; attempts at one case are not independent."""
+    hits: dict[str, list[bool]] = {}
+    for line in known:
+        hits.setdefault(line.case_id, []).append(bool(line.success))
+    return wilson(sum(map(sum, hits.values())) / len(known), effective_n(hits)) if known else None
+
+
+def failed_first(line: TrialLine) -> int:
+    """The place of a trial's result in lists."""
+    return {False: 0, None: 1, True: 2}[line.success]
+
+
+def neighbours(keys: Sequence[TrialKey], place: int | None) -> tuple[TrialKey | None, TrialKey | None]:
+    """What stands before and after a place of the list."""
+    if place is None:
+        return None, None
+    return keys[place - 1] if place else None, keys[place + 1] if place + 1 < len(keys) else None
 
 
 VARIANT: Final = "~"
@@ -138,6 +161,9 @@ class _Kept:
     lines: dict[TrialKey, TrialLine] = field(default_factory=dict)
     committed: dict[TrialKey, int] = field(default_factory=dict)
     figures: RunFigures | None = None
+    ordered: tuple[TrialKey, ...] = ()
+    """The trials in the order of lists, those that failed first, and their places in it; empty until asked for."""
+    places: dict[TrialKey, int] = field(default_factory=dict)
     folder: RunFolder | None = None
     """Of a run that is not settled and was not scored again: only trials that are still to come are looked for. It has
     checked none of them yet, so that each is checked when it is there.
@@ -156,8 +182,10 @@ class _Kept:
 class RunIndex:
     """Safe to use from several threads."""
 
-    def __init__(self, runs: Path) -> None:
+    def __init__(self, runs: Path, known: Mapping[str, Path] | None = None) -> None:
+        """`known`: folders by name, which may lie elsewhere."""
         self.runs = runs
+        self._known = known or {}
         self._entries: dict[str, tuple[tuple[int, ...], RunEntry]] = {}
         self._kept: dict[str, _Kept] = {}
         self._lock = Lock()
@@ -166,6 +194,8 @@ class RunIndex:
 
     def place(self, name: str) -> Path:
         """The folder of a run. Raises UsageError, with the nearest names, where there is none."""
+        if name in self._known:
+            return self._known[name]
         bare, root = name.removeprefix(VARIANT), self.runs
         if name.startswith(VARIANT):
             root = self.runs / _VARIANTS
@@ -190,6 +220,18 @@ class RunIndex:
     def lines(self, name: str) -> tuple[TrialLine, ...]:
         """The trials of one run, in the planned order. Raises ResultsError naming a damaged file."""
         return tuple(self._read(name).lines.values())
+
+    def state(self, name: str) -> tuple[int, ...]:
+        """Changes with the run."""
+        return _stamp(self.place(name))
+
+    def around(self, name: str, key: TrialKey) -> tuple[TrialKey | None, TrialKey | None]:
+        """The trials before and after one in the order of lists: those that failed first."""
+        kept = self._read(name)
+        if len(kept.ordered) != len(kept.lines):
+            kept.ordered = tuple((one.case_id, one.attempt) for one in sorted(kept.lines.values(), key=failed_first))
+            kept.places = {one: place for place, one in enumerate(kept.ordered)}
+        return neighbours(kept.ordered, kept.places.get(key))
 
     def figures_within(self, names: Sequence[str], seconds: float) -> dict[str, RunFigures | str]:
         """The figures of these runs, or why they cannot be read; runs that there was no time for are left out."""
@@ -257,7 +299,7 @@ class RunIndex:
             known = self._kept.get(name)
             goes_on = known is not None and known.folder is not None and known.stamp[1:] == stamp[1:]
             self._kept[name] = kept = (
-                _continued(known, stamp) if goes_on and known else _counted(RunFolder.open(path), stamp, known)
+                _continued(known, stamp) if goes_on and known else _counted(RunFolder.open(path), stamp)
             )
         return kept
 
@@ -274,13 +316,14 @@ def _continued(known: _Kept, stamp: tuple[int, ...]) -> _Kept:
     if not fresh:
         return replace(known, stamp=stamp)
     if len(fresh) > _MANY:
-        return _counted(RunFolder.open(folder.path), stamp, known)
+        return _counted(RunFolder.open(folder.path), stamp)
     read = {(card.case_id, card.attempt): line_of(card) for card in folder.first_scorecards(fresh)}
     merged = known.lines | read
     lines = {key: merged[key] for key in planned if key in merged}
     return replace(
         known,
         stamp=stamp,
+        ordered=(),
         lines=lines,
         committed=known.committed | fresh,
         figures=figures_of(len(planned), lines.values()),
@@ -288,24 +331,18 @@ def _continued(known: _Kept, stamp: tuple[int, ...]) -> _Kept:
 
 
 @gc_paused()
-def _counted(folder: RunFolder, stamp: tuple[int, ...], known: _Kept | None) -> _Kept:
-    committed = folder.committed()
-    if folder.scorings:
-        cards = folder.scorecards()
-        lines = {(card.case_id, card.attempt): line_of(card) for card in cards}
-    else:
-        earlier = {} if known is None or known.stamp[1:] != stamp[1:] else known.lines
-        at = {} if known is None else known.committed
-        fresh = [key for key, time_ns in committed.items() if key not in earlier or at.get(key) != time_ns]
-        read = {(card.case_id, card.attempt): line_of(card) for card in folder.first_scorecards(fresh)}
-        lines = {key: read.get(key) or earlier[key] for key in committed}
-    kept = _Kept(
-        stamp=stamp,
-        lines=lines,
-        committed=committed,
-        figures=figures_of(len(folder.manifest.planned), lines.values()),
-    )
-    return kept if kept.is_settled or folder.scorings else replace(kept, folder=RunFolder.open(folder.path))
+def _counted(folder: RunFolder, stamp: tuple[int, ...]) -> _Kept:
+    kept = _kept(folder, stamp, {})
+    if kept.is_settled or folder.scorings:
+        return kept
+    committed = folder.committed()  # before the cards, so that no trial is in it alone
+    return replace(_kept(folder, stamp, committed), folder=RunFolder.open(folder.path))
+
+
+def _kept(folder: RunFolder, stamp: tuple[int, ...], committed: dict[TrialKey, int]) -> _Kept:
+    lines = {(card.case_id, card.attempt): line_of(card) for card in folder.cards()}
+    figures = figures_of(len(folder.manifest.planned), lines.values())
+    return _Kept(stamp=stamp, lines=lines, committed=committed, figures=figures)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from harness.reports.pages.markup import (
     bounded,
     chip,
     choice,
+    empty,
     filters,
     fragment,
     interval_words,
@@ -136,13 +137,11 @@ def _cells(figures: RunFigures | str | None) -> list[tuple[str | None, tuple[Mar
 def _nothing(everything: Sequence[RunEntry]) -> Markup:
     if everything:
         return tag("p", "No run fits the filter. ", link("/", "Show all runs"), class_="empty")
-    return tag(
-        "p", "There are no runs yet. ", tag("code", "harness run SUITE"), " makes the first one.", class_="empty"
-    )
+    return empty("There are no runs yet.", "harness run SUITE", "makes the first one.")
 
 
 PAGES = PageSet(
     shows={"/": runs, "/runs": runs, "/part/figures/{run}": figures},
     acts={"/runs/{run}/tags": tag_run},
-    entry=("Runs", "/"),
+    entry=("Runs", "Runs", "/"),
 )

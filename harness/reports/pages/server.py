@@ -6,23 +6,19 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
-from urllib.parse import unquote
+from typing import Final, Self
 
 from aiohttp import web
 
 from harness.errors import HarnessError, ServiceError, UsageError, os_error_in_words
-from harness.reports.pages.annotations import Annotations
-from harness.reports.pages.drafts import RunningTries
 from harness.reports.pages.markup import Markup, fragment, link, tag
 from harness.reports.pages.progress import live_state
-from harness.reports.pages.request import Ask, Page, PageSet, Project, Raw, Shows
-from harness.reports.pages.run_index import RunIndex
+from harness.reports.pages.request import Ask, Page, PageSet, Project, Raw, matching, pattern, unquoted
 from harness.reports.palette import palette
 from harness.values import JsonObject
 
@@ -155,20 +151,12 @@ _KEYS = (
     ("Enter", "open the row"),
     ("n, p", "next, previous page, trial or question"),
     ("e", "open or close everything folded"),
-    ("g r", "runs"),
-    ("g t", "trend"),
-    ("g d", "drift"),
-    ("g i", "issues"),
-    ("g c", "cassettes"),
-    ("g a", "annotate"),
-    ("g w", "workbench"),
-    ("g h", "themes"),
-    ("g p", "production"),
+    ("g, then r, c, t, p or i", "Runs, Compare, Trust, Production, Improve"),
     ("u", "up: from a trial to its run, from a run to all runs"),
 )
 
 
-def whole(page: Page, entries: Sequence[tuple[str, str]], project: str) -> str:
+def whole(page: Page, entries: Sequence[tuple[str, str, str]], project: str) -> str:
     """The document of a page."""
     head = fragment(
         tag("meta", charset="utf-8"),
@@ -197,13 +185,23 @@ def problem(title: str, message: str, remedy: str | None = None) -> Page:
     return Page(title=title, body=fragment(*parts, tag("p", link("/", "All runs"))))
 
 
-def _navigation(section: str, entries: Iterable[tuple[str, str]], project: str) -> Markup:
-    items = [tag("li", link(path, name, aria_current="page" if name == section else None)) for name, path in entries]
+def _navigation(section: str, entries: Sequence[tuple[str, str, str]], project: str) -> Markup:
+    """Five places, and below them the pages of the place that is shown."""
+    here = next((place for place, name, _ in entries if name == section), "")
+    firsts = {place: path for place, _, path in reversed(entries)}
+    places = [
+        tag("li", link(firsts[place], place, data_go=place[0].lower(), aria_current="true" if place == here else None))
+        for place in dict.fromkeys(place for place, _, _ in entries)
+    ]
+    own = [(name, path) for place, name, path in entries if place == here]
+    pages = [tag("li", link(path, name, aria_current="page" if name == section else None)) for name, path in own]
+    below = tag("nav", tag("ul", *pages), aria_label=f"Pages of {here}", class_="below") if len(own) > 1 else None
     return tag(
         "header",
         link("/", project, class_="brand"),
-        tag("nav", tag("ul", *items), aria_label="Pages"),
+        tag("nav", tag("ul", *places), aria_label="Places"),
         tag("button", "Keys ", tag("kbd", "?"), type="button", class_="quiet", id="keys", aria_haspopup="dialog"),
+        below,
         class_="bar-top",
     )
 
@@ -228,10 +226,17 @@ def _help(own: Sequence[tuple[str, str]]) -> Markup:
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LIVE: Final = re.compile(r"/live/([^/]+)")
 _MAX_FIELDS: Final = 200
+_PATIENCE_S: Final = 0.3
+_WAITING: Final = Page(
+    title="Being counted",
+    body=tag(
+        "p", "The trials are being counted; the page comes when they are.", role="status", class_="notice waiting"
+    ),
+    again_after_s=1,
+)
 
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_Answers = TypeVar("_Answers")
 
 
 class Answering:
@@ -244,9 +249,11 @@ class Answering:
         self._guard = guard
         self._ending = ending
         self._start = start
+        self._making: dict[str, asyncio.Future[Page | Raw]] = {}
+        """Pages that take long, by their address, until a browser asks again."""
         self._entries = [one.entry for one in pages if one.entry is not None]
-        self._shows = [(_pattern(path), shows) for one in pages for path, shows in one.shows.items()]
-        self._acts = [(_pattern(path), acts) for one in pages for path, acts in one.acts.items()]
+        self._shows = [(pattern(path), shows) for one in pages for path, shows in one.shows.items()]
+        self._acts = [(pattern(path), acts) for one in pages for path, acts in one.acts.items()]
 
     @web.middleware
     async def guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -267,16 +274,23 @@ class Answering:
         if request.method == "POST":
             return await self._acted(request, path)
         if (live := _LIVE.fullmatch(path)) is not None:
-            return await live_events(request, self._project, _unquoted(live[1]), self._ending, HEADERS)
-        found, place = _matching(self._shows, path)
+            return await live_events(request, self._project, unquoted(live[1]), self._ending, HEADERS)
+        found, place = matching(self._shows, path)
         if found is None:
             return self._page(problem("No such page", "There is no page at this address."), 404)
-        ask = Ask(project=self._project, place=place, query=dict(request.query))
-        return await self._tried(found, ask)
+        ticked = tuple(request.query.getall("run", ()))
+        ask = Ask(project=self._project, place=place, query=dict(request.query), ticked=ticked)
+        making = self._making.pop(request.path_qs, None) or asyncio.ensure_future(asyncio.to_thread(found, ask))
+        if request.headers.get("Sec-Fetch-Mode") == "navigate":  # a browser opens it as a page, and loads it again
+            await asyncio.wait({making}, timeout=_PATIENCE_S)
+            if not making.done():
+                self._making[request.path_qs] = making
+                return self._page(_WAITING)
+        return await self._tried(making)
 
-    async def _tried(self, shows: Shows, ask: Ask) -> web.StreamResponse:
+    async def _tried(self, making: Awaitable[Page | Raw]) -> web.StreamResponse:
         try:
-            shown = await asyncio.to_thread(shows, ask)
+            shown = await making
         except UsageError as error:
             return self._page(problem("Not found", error.message, error.remedy), 404)
         except HarnessError as error:
@@ -286,7 +300,7 @@ class Answering:
         return _raw(shown) if isinstance(shown, Raw) else self._page(shown)
 
     async def _acted(self, request: web.Request, path: str) -> web.StreamResponse:
-        found, place = _matching(self._acts, path)
+        found, place = matching(self._acts, path)
         if found is None:
             return self._page(problem("No such action", "Nothing can be changed at this address."), 404)
         fields = await request.post()
@@ -319,24 +333,6 @@ class Answering:
     def _page(self, page: Page, status: int = 200) -> web.Response:
         text = str(page.body) if page.part else whole(page, self._entries, self._project.path.name)
         return web.Response(status=status, text=text, content_type="text/html", charset="utf-8")
-
-
-def _pattern(path: str) -> re.Pattern[str]:
-    """`/runs/{run}` as a pattern over the quoted path: a quoted slash in a name divides nothing."""
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)))
-
-
-def _matching(
-    known: Sequence[tuple[re.Pattern[str], _Answers]], path: str
-) -> tuple[_Answers | None, Mapping[str, str]]:
-    for pattern, found in known:
-        if (match := pattern.fullmatch(path)) is not None:
-            return found, {name: _unquoted(text) for name, text in match.groupdict().items()}
-    return None, {}
-
-
-def _unquoted(text: str) -> str:
-    return unquote(text, errors="replace")
 
 
 def _asset(name: str) -> web.Response:
@@ -380,11 +376,7 @@ class ViewServer:
         self._start = start
         self._wanted = port
         self._guard = Guard()
-        self._index = RunIndex(project / "runs")
-        self._annotations = Annotations(project)
-        self._project = Project(
-            path=project, index=self._index, annotations=self._annotations, tries=RunningTries(project)
-        )
+        self._project = Project.stored(project)
         self._loop = asyncio.new_event_loop()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="view")
         self._thread = threading.Thread(target=self._serve, name="view", daemon=True)
@@ -420,14 +412,14 @@ class ViewServer:
             raise ServiceError(
                 f"port {self._wanted} of {_HOST} cannot be listened on: {reason}", remedy="choose another --port"
             )
-        self._index.warm()
+        self._project.index.warm()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._index.close()
-        self._annotations.close()
+        self._project.index.close()
+        self._project.annotations.close()
         ending = self._ending
         if ending is not None:
             self._loop.call_soon_threadsafe(ending.set)

@@ -6,6 +6,7 @@ from harness.reports.pages.markup import (
     Markup,
     bounded,
     chip,
+    empty,
     filters,
     fragment,
     interval_words,
@@ -19,10 +20,11 @@ from harness.reports.pages.markup import (
     words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
-from harness.reports.render.sections import judged_point_words
+from harness.reports.render.sections import judged_point_words, trend_sections
 from harness.reports.summarising import summarise_run
-from harness.reports.trend import Trend, TrendLine, TrendPoint, suite_of, trend
-from harness.runs.store.baseline import damaged_in, runs_in
+from harness.reports.trend import AgentTrend, Trend, TrendLine, TrendPoint, suite_of, trend
+from harness.reports.units import figure, p_words, percent
+from harness.runs.store.baseline import opened_in
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import Matrix, matrix_at
 
@@ -35,12 +37,17 @@ def trends(ask: Ask) -> Page:
     suites = list(dict.fromkeys(one.suite for one in entries))
     if not suites:
         return Page(
-            title="Trend", body=fragment(tag("h1", "Trend"), tag("p", "No runs yet.", class_="empty")), section="Trend"
+            title="Trend",
+            body=fragment(
+                tag("h1", "Trend"), empty("There are no runs yet.", "harness run SUITE", "makes the first one.")
+            ),
+            section="Trend",
         )
     chosen = ask.query.get("suite") or suites[0]
     folder = ask.project.path / "runs"
-    runs = [run for run in runs_in(folder) if run.manifest.suite == chosen]
-    found = trend(suite_of(runs, chosen), runs, unreadable=damaged_in(folder))
+    readable, damaged = opened_in(folder)
+    runs = [run for run in readable if run.manifest.suite == chosen]
+    found = trend(suite_of(runs, chosen), runs, unreadable=damaged)
     shown = [tag("option", one, value=one, selected=one == chosen) for one in suites]
     chooser = tag("label", tag("span", "suite"), tag("select", *shown, name="suite"))
     body = fragment(tag("h1", "Trend"), filters(chooser, action="/trend"), *_trend(found), _matrices(ask))
@@ -79,15 +86,19 @@ def matrix(ask: Ask) -> Page:
 
 
 def _trend(found: Trend) -> list[Markup]:
-    heads = ("figure", *(f"#{bounded(one.name, 40)}" for one in found.releases))
-    lines = sorted(found.lines, key=lambda line: not any(point.spike for point in line.points))
-    flagged = [tag("p", _spike(line, point), class_="alert") for line, point in found.spikes[:20]]
-    flagged += [tag("p", f"Left out, because it cannot be read: {one.run} ({one.problem})") for one in found.damaged]
-    under = row("trials", *(str(one.trials) for one in found.releases))
-    shown = [*flagged, table(heads, [under, *map(_line, lines)], caption=f"Figures of {found.suite} by release")]
-    if found.judged:
-        rows = [row(bounded(one.name, 120), *map(judged_point_words, one.points)) for one in found.judged]
-        caption = "Judged criteria by release: share of passes [corrected for the judge's errors]"
+    flagged = [tag("p", f"{one.name}: {_spike(line, point)}", class_="alert") for one, line, point in found.spikes[:20]]
+    flagged += [tag("p", note) for note in trend_sections(found)[0].notes]
+    return [*flagged, *(part for one in found.agents for part in _agent(one))]
+
+
+def _agent(one: AgentTrend) -> list[Markup]:
+    heads = ("figure", *(f"#{bounded(release.name, 40)}" for release in one.releases))
+    lines = sorted(one.lines, key=lambda line: not any(point.spike for point in line.points))
+    under = row("trials", *(str(release.trials) for release in one.releases))
+    shown = [table(heads, [under, *map(_line, lines)], caption=f"Figures of {one.name} by release")]
+    if one.judged:
+        rows = [row(bounded(line.name, 120), *map(judged_point_words, line.points)) for line in one.judged]
+        caption = f"Judged criteria of {one.name} by release: share of passes [corrected for the judge's errors]"
         shown.append(table(heads, rows, caption=caption))
     return shown
 
@@ -95,7 +106,9 @@ def _trend(found: Trend) -> list[Markup]:
 def _line(line: TrendLine) -> Markup:
     cells = [
         fragment(
-            UNKNOWN if point.value is None else f"{point.value:.3g}", " ", chip("worse", "bad") if point.spike else None
+            percent(point.value) if line.kind == "failure" else figure(line.name, point.value),
+            " ",
+            chip("worse", "bad") if point.spike else None,
         )
         for point in line.points
     ]
@@ -103,7 +116,7 @@ def _line(line: TrendLine) -> Markup:
 
 
 def _spike(line: TrendLine, point: TrendPoint) -> str:
-    p = "" if point.p is None else f" (p = {point.p:.4f})"
+    p = "" if point.p is None else f" ({p_words(point.p)})"
     return f"{words(line.name)} is worse in release {bounded(point.release, 60)}{p}"
 
 
@@ -118,4 +131,4 @@ def _matrices(ask: Ask) -> Markup | None:
     return fragment(tag("h2", "Matrices"), table(("matrix", "suite", "#runs"), rows, caption="Matrices"))
 
 
-PAGES = PageSet(shows={"/trend": trends, "/matrix/{name}": matrix}, entry=("Trend", "/trend"))
+PAGES = PageSet(shows={"/trend": trends, "/matrix/{name}": matrix}, entry=("Compare", "Trend", "/trend"))

@@ -12,7 +12,6 @@ from harness.reports.judged import judged_trials
 from harness.reports.pages import trial_parts as end_state
 from harness.reports.pages import trial_parts as findings
 from harness.reports.pages.markup import (
-    NOTHING,
     Markup,
     bounded,
     fold,
@@ -27,11 +26,17 @@ from harness.reports.pages.markup import (
     tag,
     trial_path,
     value_text,
+    words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet, Raw
+from harness.reports.pages.run import kept_query, listed
+from harness.reports.pages.run_index import neighbours
+from harness.reports.pages.sources import Sources
 from harness.reports.pages.trial_parts import (
     PER_PAGE,
     Timeline,
+    by_time,
+    marking,
     one_step,
     origins,
     recordings_of,
@@ -50,6 +55,7 @@ from harness.traces.trial import Trial
 
 _WHOLE = 2_000_000
 """Characters of one text that is loaded whole."""
+_BESIDE = 20
 _TRIAL = "/runs/{run}/trials/{case}/{attempt}"
 
 
@@ -64,23 +70,35 @@ def trial(ask: Ask) -> Page:
         diagnoses=card.diagnoses,
         recorded=_is_recorded(ask, folder, own),
         number=ask.number("page", most=pages),
+        texts=ask.texts,
+        sources=Sources(own.trajectory.steps),
     )
+    ended = f"{words(card.outcome)}: {bounded(card.reason, 1000)}" if card.reason else None
     title = f"{own.case_id} / {own.attempt}"
     body = fragment(
-        _crumbs(ask, folder),
+        _crumbs(ask),
         tag("div", tag("h1", title), success_mark(card.success, card.outcome), class_="title"),
-        *(tag("p", note, class_="alert") for note in findings.notes(own, card)),
-        findings.cause(cause_of(folder, own.case_id, own.attempt)),
-        _said(folder, own, card, shown.limit, base),
+        tag("p", ended, class_="alert") if ended else None,
+        _section("Checks", findings.checks(card, shown.limit)),
+        findings.probable_cause(card, cause_of(folder, own.case_id, own.attempt), shown),
+        by_time(shown),
+        _said(folder, own, card, shown),
         _about(ask, stored, folder, card),
         tag("h2", "Timeline", id="timeline"),
         pager(shown.number, pages, base, ask.query),
         timeline(shown),
         pager(shown.number, pages, base, ask.query),
         tag("h2", "Final answer"),
-        NOTHING if own.trajectory.final_output is None else shown_text(value_text(own.trajectory.final_output), 20_000),
+        _final(own, shown),
     )
     return Page(title=title, body=body, section="Runs")
+
+
+def _final(own: Trial, shown: Timeline) -> Markup:
+    if own.trajectory.final_output is None:
+        return tag("p", "The agent gave none.", class_="empty")
+    end = len(own.trajectory.steps)
+    return shown_text(value_text(own.trajectory.final_output), 20_000, marked=marking(shown, end))
 
 
 def step(ask: Ask) -> Page:
@@ -88,7 +106,8 @@ def step(ask: Ask) -> Page:
     _, stored, card = _found(ask)
     steps = stored.trial.trajectory.steps
     number = _number(ask.place["step"], len(steps))
-    shown = Timeline(base=_base(ask), trial=stored.trial, diagnoses=card.diagnoses)
+    sources = Sources(steps)
+    shown = Timeline(base=_base(ask), trial=stored.trial, diagnoses=card.diagnoses, sources=sources)
     return Page(title="", body=one_step(steps[number], shown, origins(card.diagnoses), _WHOLE), part=True)
 
 
@@ -175,28 +194,30 @@ def _number(text: str, count: int) -> int:
     return int(text)
 
 
-def _crumbs(ask: Ask, folder: RunFolder) -> Markup:
-    """The way up, and the trials before and after in the planned order."""
-    run, key = ask.place["run"], (ask.place["case"], ask.attempt())
-    keys = [(one.case_id, one.attempt) for one in folder.manifest.planned]
-    place = keys.index(key)
-    around = []
-    if place:
-        around.append(link(trial_path(run, *keys[place - 1]), "← Previous trial", rel="prev"))
-    if place + 1 < len(keys):
-        around.append(link(trial_path(run, *keys[place + 1]), "Next trial →", rel="next"))
-    up = tag("span", link("/", "Runs"), " / ", link(path_of("runs", run), run, data_up=True))
+def _crumbs(ask: Ask) -> Markup:
+    """The way up to the list that led here, and the trials before and after in it."""
+    run, key, asked = ask.place["run"], (ask.place["case"], ask.attempt()), kept_query(ask)
+    if asked:
+        keys = [(one.case_id, one.attempt) for one in listed(ask, ask.project.index.lines(run))]
+        before, after = neighbours(keys, keys.index(key) if key in keys else None)
+    else:
+        before, after = ask.project.index.around(run, key)
+    around = [
+        link(path_of("runs", run, "trials", *other, **asked), name, rel=rel)
+        for other, name, rel in ((before, "← Previous trial", "prev"), (after, "Next trial →", "next"))
+        if other is not None
+    ]
+    up = tag("span", link("/", "Runs"), " / ", link(path_of("runs", run, **asked), run, data_up=True))
     return tag("div", up, tag("span", *(fragment(one, " ") for one in around)), class_="crumbs")
 
 
-def _said(folder: RunFolder, own: Trial, card: Scorecard, limit: int, base: str) -> Markup:
+def _said(folder: RunFolder, own: Trial, card: Scorecard, shown: Timeline) -> Markup:
     judged = judged_trials(folder).get((own.case_id, own.attempt), ())
-    verdicts = findings.judgements(judged, own.trajectory.steps, base)
-    found = findings.diagnoses(card)
+    verdicts = findings.judgements(judged, own.trajectory.steps, shown)
+    found = findings.diagnoses(card, shown)
     parts = [
-        _section("Checks", findings.checks(card, limit)),
         _section("Diagnosis", found) if found is not None else None,
-        _section("Broken rules", broken) if (broken := findings.broken_rules(card)) is not None else None,
+        _section("Broken rules", broken) if (broken := findings.broken_rules(card, shown)) is not None else None,
         _section("Judges", verdicts) if verdicts is not None else None,
     ]
     return tag("div", *parts, class_="said")
@@ -217,11 +238,30 @@ def _about(ask: Ask, stored: StoredTrial, folder: RunFolder, card: Scorecard) ->
         end_state.pictures(stored, base),
         _misses(own),
         findings.metrics(card),
+        fold(f"Notes: {len(notes)}", *(tag("p", one) for one in notes)) if (notes := [*findings.notes(own)]) else None,
         end_state.output(own),
         end_state.logs(own),
+        _beside(ask, folder, own) if ask.texts is None else None,
         fold("Commands and recordings", *_commands(folder, own, recorded=recorded)),
         class_="about",
     )
+
+
+def _beside(ask: Ask, folder: RunFolder, own: Trial) -> Markup | None:
+    """Links to this trial beside that of other runs of the suite, the newest first."""
+    others = [
+        entry.name
+        for entry in ask.project.index.entries()
+        if entry.manifest is not None
+        and entry.name != ask.place["run"]
+        and entry.manifest.suite == folder.manifest.suite
+        and any((one.case_id, one.attempt) == (own.case_id, own.attempt) for one in entry.manifest.planned)
+    ][:_BESIDE]
+    links = [
+        tag("li", link(path_of("compare", other, ask.place["run"], own.case_id, own.attempt), other))
+        for other in others
+    ]
+    return fold("Beside the same trial of another run", tag("ul", *links, class_="names")) if links else None
 
 
 def _is_recorded(ask: Ask, folder: RunFolder, own: Trial) -> bool:

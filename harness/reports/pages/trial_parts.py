@@ -2,7 +2,8 @@
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,11 +13,13 @@ from pydantic import JsonValue
 from harness.cassettes.check import ShownRecording, cassette_paths, shown_cassette
 from harness.errors import HarnessError
 from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.reports.durations import printed_ends
 from harness.reports.pages.markup import (
     PER_PAGE as MARKUP_PER_PAGE,
 )
 from harness.reports.pages.markup import (
     UNKNOWN,
+    Child,
     Markup,
     block,
     bounded,
@@ -35,6 +38,9 @@ from harness.reports.pages.markup import (
     value_text,
     words,
 )
+from harness.reports.pages.plots import Span, duration, waterfall
+from harness.reports.pages.sources import Sources
+from harness.reports.render.wording import printed_head
 from harness.runs.store.beside_trials import KeptCause, stored_reference_states
 from harness.runs.store.folder import RunFolder, StoredTrial
 from harness.scoring.evidence import Verdict
@@ -67,16 +73,58 @@ class Timeline:
     """Whether there are recordings of the case: replayed calls lead to theirs."""
     number: int = 1
     """Of the page, where the trial has very many steps."""
+    texts: int | None = None
+    """Characters of one text on a page that is written to a file."""
+    sources: Sources | None = None
+    """Set where values lead to the calls that they came from."""
+    beside: bool = False
+    """Whether the steps stand beside those of another trial, and not on the trial's own page."""
 
     @property
     def limit(self) -> int:
         """Characters of one text."""
+        if self.texts is not None:
+            return self.texts
         return _LONG_STEP if len(self.trial.trajectory.steps) <= _FEW else _SHORT
 
     @property
     def steps(self) -> Sequence[Step]:
+        """Those of the page."""
         first = (self.number - 1) * PER_PAGE
         return self.trial.trajectory.steps[first : first + PER_PAGE]
+
+
+def step_place(step: int, own: Timeline | None = None) -> str:
+    """The address of a step, for a page with the timeline `own`; None: on one that has every step."""
+    page = step // PER_PAGE + 1
+    if own is None or (page == own.number and not own.beside):
+        return f"#step-{step}"
+    return f"{own.base}?page={page}#step-{step}" if page > 1 else f"{own.base}#step-{step}"
+
+
+def marking(own: Timeline, step: int) -> Callable[[str], Child]:
+    """What makes links of the values in a text of the step."""
+    sources = own.sources
+    return str if sources is None else lambda text: sources.linked(text, step, lambda source: step_place(source, own))
+
+
+def by_time(own: Timeline) -> Markup | None:
+    """The steps of the page as a waterfall; None if their times are not known."""
+    spans = [
+        Span(
+            name=f"{step.index} {bounded(', '.join(call.name for call in step.calls) or step.source, 60)}",
+            start_ms=step.started_ns / _NS_IN_MS,
+            end_ms=max(step.started_ns, step.ended_ns) / _NS_IN_MS,
+            kind=_kind(step),
+            href=step_place(step.index, own),
+        )
+        for step in own.steps
+        if step.started_ns is not None and step.ended_ns is not None
+    ]
+    if not spans:
+        return None
+    took = duration(max(one.end_ms for one in spans) - min(one.start_ms for one in spans))
+    return fold(f"Steps by time: {took}", waterfall(spans, caption="Steps by time"), opened=len(spans) <= _FEW // 2)
 
 
 def timeline(own: Timeline) -> Markup:
@@ -104,18 +152,21 @@ def one_step(step: Step, own: Timeline, found: Mapping[int, Sequence[Diagnosis]]
     """One decision. What only the agent reports is marked as such, apart from what the gateway observed."""
     most = own.limit if limit is None else limit
     whole = f"{own.base}/steps/{step.index}"
+    marked = marking(own, step.index)
     reported = step.evidence == "self_reported"
     parts: list[Markup] = [_head(step, own, reported)]
     if step.thought is not None:
-        parts.append(tag("div", chip("thought"), shown_text(step.thought, most, whole), class_="thought"))
+        parts.append(
+            tag("div", chip("thought"), shown_text(step.thought, most, whole, marked=marked), class_="thought")
+        )
     if step.plan is not None:
         parts.append(
             tag("div", chip("plan"), tag("ol", *(tag("li", bounded(one)) for one in step.plan[:100])), class_="plan")
         )
     if step.message is not None:
-        parts.append(shown_text(step.message, most, whole))
+        parts.append(shown_text(step.message, most, whole, marked=marked))
     parts += _calls(step, own, most, whole)
-    parts += [_finding(one) for one in found.get(step.index, ())]
+    parts += [_finding(one, own) for one in found.get(step.index, ())]
     kind = _kind(step)
     return tag(
         "li",
@@ -142,7 +193,7 @@ def _head(step: Step, own: Timeline, reported: bool) -> Markup:
         request = tag("button", "Request", type="button", class_="quiet small", data_load=path, data_into="after")
     return tag(
         "header",
-        link(f"#step-{step.index}", f"{step.index}", class_="index"),
+        link(step_place(step.index, own), f"{step.index}", class_="index"),
         tag("span", step.source if step.agent is None else f"{step.source} · {bounded(step.agent, 80)}", class_="who"),
         *marks,
         tag("span", " · ".join(one for one in said if one), class_="time"),
@@ -157,7 +208,7 @@ def _calls(step: Step, own: Timeline, most: int, whole: str) -> Iterator[Markup]
         answer = seen.pop(call.id, None)
         replayed = own.recorded and answer is not None and answer.replayed in _REPLAYED
         recording = f"{own.base}/recordings/{step.index}/{place}" if replayed else None
-        yield _call(call, answer, most, whole, recording)
+        yield _call(call, answer, most, whole, recording, marking(own, step.index))
     if len(step.calls) > _MOST_CALLS:
         yield tag("p", f"{len(step.calls) - _MOST_CALLS} more calls", class_="cut")
     for rest in list(seen.values())[:_MOST_CALLS]:
@@ -165,12 +216,17 @@ def _calls(step: Step, own: Timeline, most: int, whole: str) -> Iterator[Markup]
 
 
 def _call(
-    call: ToolCall | None, seen: Observation | None, most: int, whole: str, recording: str | None = None
+    call: ToolCall | None,
+    seen: Observation | None,
+    most: int,
+    whole: str,
+    recording: str | None = None,
+    marked: Callable[[str], Child] = str,
 ) -> Markup:
     parts: list[Markup] = []
     marks: list[Markup] = []
     if call is not None and call.arguments is not None:
-        parts.append(folded_value("asked", call.arguments, most, whole))
+        parts.append(folded_value("asked", call.arguments, most, whole, marked=marked))
     elif call is not None:
         parts.append(folded_value("asked, not as JSON", call.unparsed or "", most, whole))
         marks.append(chip("not JSON", "bad"))
@@ -211,8 +267,8 @@ def _marks(seen: Observation) -> list[Markup]:
     return marks
 
 
-def _finding(one: Diagnosis) -> Markup:
-    later = [link(f"#step-{step}", str(step)) for step in one.dependent_steps[:12]]
+def _finding(one: Diagnosis, own: Timeline) -> Markup:
+    later = [link(step_place(step, own), str(step)) for step in one.dependent_steps[:12]]
     follows = fragment(" → steps ", *(fragment(step, " ") for step in later)) if later else None
     head = tag("strong", f"{words(one.failure)} ({words(one.kind)}{_confidence(one)})")
     return tag("div", head, f": {bounded(one.evidence)}", follows, class_="finding")
@@ -237,41 +293,64 @@ _MOST_FINDINGS = 200
 
 
 def checks(card: Scorecard, limit: int) -> Markup:
-    """All verdicts; those that did not pass come first."""
-    shown = sorted(card.verdicts, key=lambda one: {False: 0, None: 1, True: 2}[one.passed])[:_MOST_FINDINGS]
+    """All verdicts: those that did not pass, and folded those that did."""
+    shown = card.verdicts[:_MOST_FINDINGS]
     if not shown:
         return tag("p", "This trial has no check.", class_="empty")
-    return tag("ul", *(_check(one, limit) for one in shown), class_="verdicts")
+    open_ones = sorted((one for one in shown if one.passed is not True), key=lambda one: one.passed is None)
+    passed = [_check(one, limit) for one in shown if one.passed is True]
+    first = tag("ul", *(_check(one, limit) for one in open_ones), class_="verdicts") if open_ones else None
+    if not passed:
+        return fragment(first)
+    rest = tag("ul", *passed, class_="verdicts")
+    return fragment(first, fold(f"{len(passed)} passed", rest, opened=not open_ones))
 
 
-def diagnoses(card: Scorecard) -> Markup | None:
+def probable_cause(card: Scorecard, kept: KeptCause | None, own: Timeline) -> Markup | None:
+    """What most likely made the trial fail: what an intervention showed, else a judge, else a fact, else a rule."""
+    if kept is not None:
+        return cause(kept, own)
+    if card.success is True:
+        return None
+    errors = [one for one in card.diagnoses if one.severity == "error" and one.kind != "unexplained"]
+    found = next((one for one in errors if one.kind == "judged"), errors[0] if errors else None)
+    if found is not None:
+        said = fragment(_origin(found, own), _title(found), f": {bounded(found.evidence)}")
+    elif rules := broken(card.rules):
+        said = fragment("broken rule: ", _broken_rule(rules[0], own))
+    else:
+        return None
+    return tag("div", tag("strong", "Most probable cause "), said, class_="cause")
+
+
+def diagnoses(card: Scorecard, own: Timeline | None = None) -> Markup | None:
     """The findings as a list that leads to their origins."""
     found = card.diagnoses[:_MOST_FINDINGS]
     if not found:
         return None
     return tag(
-        "ul", *(tag("li", _origin(one), _title(one), f": {bounded(one.evidence)}") for one in found), class_="verdicts"
+        "ul",
+        *(tag("li", _origin(one, own), _title(one), f": {bounded(one.evidence)}") for one in found),
+        class_="verdicts",
     )
 
 
-def broken_rules(card: Scorecard) -> Markup | None:
+def broken_rules(card: Scorecard, own: Timeline) -> Markup | None:
     """The learned rules that were broken, each with its support and a link to its step."""
     found = broken(card.rules)[:_MOST_FINDINGS]
     if not found:
         return None
-    return tag("ul", *(tag("li", _broken_rule(one)) for one in found), class_="verdicts")
+    return tag("ul", *(tag("li", _broken_rule(one, own)) for one in found), class_="verdicts")
 
 
-def _broken_rule(one: RuleResult) -> Markup:
-    place = None if one.step is None else fragment(link(f"#step-{one.step}", f"step {one.step}"), " ")
+def _broken_rule(one: RuleResult, own: Timeline | None = None) -> Markup:
+    place = None if one.step is None else fragment(link(step_place(one.step, own), f"step {one.step}"), " ")
     return fragment(place, tag("strong", bounded(one.rule)), f": {bounded(one.reason)} ({one.support})")
 
 
-def cause(found: KeptCause | None) -> Markup | None:
+def cause(found: KeptCause, own: Timeline) -> Markup:
     """The cause that an intervention found, and the fork that succeeds with the change."""
-    if found is None:
-        return None
-    steps = fragment(*(fragment(link(f"#step-{step}", str(step)), " ") for step in found.steps))
+    steps = fragment(*(fragment(link(step_place(step, own), str(step)), " ") for step in found.steps))
     fork = None
     if found.fork is not None:
         name = "~" + found.fork.removeprefix(".variants/")
@@ -290,12 +369,12 @@ def cause(found: KeptCause | None) -> Markup | None:
     )
 
 
-def judgements(found: Sequence[Judgement], steps: Sequence[Step], base: str | None) -> Markup | None:
-    """The verdicts of judges by criterion, and the steps that each rests on. `base`: None without the evidence."""
+def judgements(found: Sequence[Judgement], steps: Sequence[Step], own: Timeline | None) -> Markup | None:
+    """The verdicts of judges by criterion, and the steps that each rests on. `own`: None without the evidence."""
     if not found:
         return None
     places = {step.span_id: step.index for step in steps if step.span_id is not None}
-    rows = [_judged(one, places, base) for one in found[:_MOST_FINDINGS]]
+    rows = [_judged(one, places, own) for one in found[:_MOST_FINDINGS]]
     return table(("criterion", "answer", "judge", "why", "rests on"), rows, caption="Verdicts of judges")
 
 
@@ -312,10 +391,8 @@ def metrics(card: Scorecard) -> Markup:
     return fold("Metrics", table(("metric", "#value", "explanation"), rows, caption="Metrics of the trial"))
 
 
-def notes(trial: Trial, card: Scorecard) -> Iterator[str]:
-    """What a reader has to know before believing the figures."""
-    if card.reason:
-        yield f"{words(card.outcome)}: {bounded(card.reason, 1000)}"
+def notes(trial: Trial) -> Iterator[str]:
+    """What was not observed or did not happen as it was arranged."""
     if trial.tiers.get("earlier_state"):
         yield "Some answers are from an earlier state and may be wrong."
     reported = sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
@@ -341,23 +418,23 @@ def _check(one: Verdict, limit: int) -> Markup:
     )
 
 
-def _origin(one: Diagnosis) -> Markup:
+def _origin(one: Diagnosis, own: Timeline | None = None) -> Markup:
     if one.origin_step is None:
         return chip("origin not known")
-    return link(f"#step-{one.origin_step}", f"step {one.origin_step}", class_="chip mode")
+    return link(step_place(one.origin_step, own), f"step {one.origin_step}", class_="chip mode")
 
 
 def _title(one: Diagnosis) -> Markup:
     return tag("strong", f" {words(one.failure)} ({words(one.kind)}{_confidence(one)})")
 
 
-def _judged(one: Judgement, places: dict[str, int], base: str | None) -> Markup:
+def _judged(one: Judgement, places: dict[str, int], own: Timeline | None) -> Markup:
     kind = {"pass": "good", "fail": "bad"}.get(one.answer, "open")
     steps = list(dict.fromkeys(_steps(one.spans, places)))[:20]
     why = one.rationale if one.failure is None else f"{one.failure}. {one.rationale}"
     button = None
-    if base is not None:
-        path = base + path_of("evidence", one.rubric, one.criterion)
+    if own is not None:
+        path = own.base + path_of("evidence", one.rubric, one.criterion)
         button = tag("button", "Evidence", type="button", class_="quiet small", data_load=path, data_into="after")
     return tag(
         "tr",
@@ -365,7 +442,7 @@ def _judged(one: Judgement, places: dict[str, int], base: str | None) -> Markup:
         tag("td", chip(words(one.answer), kind)),
         tag("td", _judge(one.judge)),
         tag("td", bounded(why, 2000)),
-        tag("td", *(fragment(link(f"#step-{step}", str(step)), " ") for step in steps), button),
+        tag("td", *(fragment(link(step_place(step, own), str(step)), " ") for step in steps), button),
     )
 
 
@@ -552,13 +629,10 @@ def logs(trial: Trial) -> Markup | None:
 def _printed(ended: ProgramExit) -> Iterator[Markup]:
     how = f"signal {ended.signal}" if ended.signal is not None else f"exit status {ended.code}"
     yield tag("p", f"{how}{', stopped at the time limit' if ended.timed_out else ''}")
-    for name, text, size in (
-        ("stdout", ended.stdout_end or ended.stdout, ended.stdout_bytes),
-        ("stderr", ended.stderr_end or ended.stderr, ended.stderr_bytes),
-    ):
-        if text:
-            yield tag("h3", f"{name}, {size} bytes" if size else name)
-            yield block(text[-20_000:])
+    texts = {"stdout": ended.stdout_end or ended.stdout, "stderr": ended.stderr_end or ended.stderr}
+    for end in printed_ends(ended):
+        yield tag("h3", printed_head(end))
+        yield block(texts[end.stream])
 
 
 def _expected(folder: RunFolder, case_id: str) -> dict[str, JsonValue]:
@@ -586,6 +660,48 @@ def diff(before: str, after: str, left: str, right: str) -> Markup:
     if len(lines) > _LINES:
         shown.append(tag("span", f"{len(lines) - _LINES} more lines"))
     return tag("pre", *shown, class_="diff", tabindex="0")
+
+
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_MOST_WORDS = 3000
+
+
+def text_difference(before: str, after: str) -> Markup:
+    """Both texts as one, word by word: what is gone is struck through, what is new is underlined."""
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    if len(old) > _MOST_WORDS or len(new) > _MOST_WORDS:
+        return diff(before, after, "before", "after")
+    parts: list[Child] = []
+    for what, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what == "equal":
+            parts.append("".join(old[a:b]))
+            continue
+        parts += [tag("del", "".join(old[a:b])) if b > a else None, tag("ins", "".join(new[c:d])) if d > c else None]
+    return tag("pre", *parts, class_="diff", tabindex="0")
+
+
+def step_difference(before: Step, after: Step) -> Markup | None:
+    """What two steps that do the same differ in: texts, arguments and answers."""
+    pairs = [("thought", before.thought, after.thought), ("message", before.message, after.message)]
+    for old, new in zip(before.calls, after.calls, strict=False):
+        pairs.append((f"{new.name}, asked", _asked(old), _asked(new)))
+    for was, seen in zip(before.observations, after.observations, strict=False):
+        pairs.append(("answered", _answered(was), _answered(seen)))
+    parts = [
+        fragment(tag("h3", bounded(name, 100)), text_difference(old or "", new or ""))
+        for name, old, new in pairs[:_MOST_CALLS]
+        if old != new
+    ]
+    return tag("div", *parts, class_="apart") if parts else None
+
+
+def _asked(call: ToolCall) -> str:
+    return call.unparsed or "" if call.arguments is None else value_text(call.arguments)
+
+
+def _answered(seen: Observation) -> str:
+    error = "" if seen.error is None else f"{words(seen.error.type)}: {seen.error.message}\n"
+    return error + ("" if seen.content is None else value_text(seen.content))
 
 
 def _json(value: JsonValue) -> str:

@@ -76,4 +76,4 @@ def _parent(name: str, one: VariedTrial) -> Iterator[Markup]:
     yield tag("p", *(fragment(one, " ") for one in links))
 
 
-PAGES = PageSet(shows={"/forks": variants}, entry=("Forks", "/forks"))
+PAGES = PageSet(shows={"/forks": variants}, entry=("Improve", "Forks", "/forks"))

@@ -318,4 +318,6 @@ def _trial(
     )
 
 
-PAGES = PageSet(shows={"/workbench": workbench}, acts={"/workbench": draft}, entry=("Workbench", "/workbench"))
+PAGES = PageSet(
+    shows={"/workbench": workbench}, acts={"/workbench": draft}, entry=("Improve", "Workbench", "/workbench")
+)

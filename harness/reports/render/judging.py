@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import RenderableType
 from rich.text import Text
 
 from harness.judging.agreement import AgreementReport, AgreementRow
@@ -11,35 +11,30 @@ from harness.judging.calibration_questions import AgreementFigures
 from harness.judging.pairwise import ComparisonScore
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.render.sections import Section, judged_section
-from harness.reports.render.terminal import section_table
-from harness.reports.render.wording import UNKNOWN, number, percent, percent_between, printable, signed_points
+from harness.reports.render.terminal import section_table, view
+from harness.reports.render.wording import printable
+from harness.reports.units import UNKNOWN, chance, number, percent, percent_between, signed_points
 from harness.scoring.statistics.agreement import AgreementRate, BinaryAgreement
 
 # The agreement of a judge with people as tables: eligibility, verdicts, and disagreements.
 
-_AGREEMENT_COLUMNS = ("criterion", "n", "agree", "95 %", "constant", "kappa", "TPR", "TNR", "shift")
+_AGREEMENT_COLUMNS = ("criterion", "n", "agree", "95 %", "always the same", "kappa", "TPR", "TNR", "shift")
 _AGREEMENT_NOTES = (
-    "agree: share of correct verdicts; constant: the share of always giving the more frequent answer, which a judge"
-    " must beat",
+    "agree: share of correct verdicts; always the same: the share that the more frequent answer alone has, which a"
+    " judge must beat",
     "TPR, TNR: share of true passes and of true failures that the judge finds; shift: how much more often it passes",
 )
 _MOST = 20
 
 
-class AgreementView:
-    """Print it with a rich Console."""
-
-    def __init__(self, report: AgreementReport) -> None:
-        self._report = report
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Renders two tables, the disagreements, and the omitted items."""
-        del console, options
-        for section in agreement_sections(self._report):
-            yield from section_table(section)
-        yield ""
-        for line in _disagreements(self._report):
-            yield Text(line)
+@view
+def agreement_view(report: AgreementReport) -> Iterator[RenderableType]:
+    """Renders two tables, the disagreements, and the omitted items."""
+    for section in agreement_sections(report):
+        yield from section_table(section)
+    yield ""
+    for line in _disagreements(report):
+        yield Text(line)
 
 
 def agreement_sections(report: AgreementReport) -> tuple[Section, ...]:
@@ -97,7 +92,7 @@ def _people(rows: Iterable[AgreementRow]) -> Section:
 
 def _counts(report: AgreementReport) -> Iterator[str]:
     row = report.overall
-    yield f"judge: {', '.join(report.judges) or 'none'}; !: does not beat the constant answer"
+    yield f"judge: {', '.join(report.judges) or 'none'}; !: does not beat always the same answer"
     if row.judge_failed or row.without_right:
         yield f"not counted: {row.judge_failed} failed judgements, {row.without_right} without a counterpart"
     if report.against == "labels":
@@ -124,22 +119,13 @@ def _disagreements(report: AgreementReport) -> Iterator[str]:
 _CALIBRATION_COLUMNS = ("part", "prompt", "n", "agree", "kappa", "TPR", "TNR", "false passes", "critical", "no answer")
 
 
-class CalibrationView:
+@view
+def calibration_view(done: Calibrated) -> Iterator[RenderableType]:
     """The figures of validation and held-out cases, and of the held-out ones by domain, before and after."""
-
-    def __init__(self, done: Calibrated) -> None:
-        outcome = done.outcome
-        rows = [
-            *_rows("validation", outcome.validation, done),
-            *_rows("held-out", outcome.held_out, done),
-        ]
-        title = f"{outcome.way} of {done.prompt} with {done.model}"
-        self._section = Section(title=title, heads=_CALIBRATION_COLUMNS, rows=tuple(rows), notes=tuple(_notes(done)))
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Renders the table."""
-        del console, options
-        yield from section_table(self._section)
+    outcome = done.outcome
+    rows = (*_rows("validation", outcome.validation, done), *_rows("held-out", outcome.held_out, done))
+    title = f"{outcome.way} of {done.prompt} with {done.model}"
+    yield from section_table(Section(title=title, heads=_CALIBRATION_COLUMNS, rows=rows, notes=tuple(_notes(done))))
 
 
 def _rows(part: str, measured: Measured, done: Calibrated) -> Iterator[tuple[str, ...]]:
@@ -182,7 +168,7 @@ def _notes(done: Calibrated) -> Iterator[str]:
 
 
 def _p(done: Calibrated) -> str:
-    return UNKNOWN if done.outcome.held_out.p is None else f"{done.outcome.held_out.p:.2g}"
+    return chance(done.outcome.held_out.p)
 
 
 def _next(done: Calibrated) -> str:
@@ -207,19 +193,13 @@ _PREFERENCE_NOTES = (
 )
 
 
-class PreferenceView:
-    """Print it with a rich Console."""
-
-    def __init__(self, title: str, scores: Sequence[ComparisonScore], notes: Sequence[str] = ()) -> None:
-        rows = tuple(_preference_row(one) for one in scores)
-        self._section = Section(
-            title=title, heads=_PREFERENCE_COLUMNS, rows=rows, notes=(*_failed(scores), *notes, *_PREFERENCE_NOTES)
-        )
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One table."""
-        del console, options
-        yield from section_table(self._section)
+@view
+def preference_view(
+    title: str, scores: Sequence[ComparisonScore], notes: Sequence[str] = ()
+) -> Iterator[RenderableType]:
+    """One table."""
+    rows, every = tuple(_preference_row(one) for one in scores), (*_failed(scores), *notes, *_PREFERENCE_NOTES)
+    yield from section_table(Section(title=title, heads=_PREFERENCE_COLUMNS, rows=rows, notes=every))
 
 
 def _preference_row(one: ComparisonScore) -> tuple[str, ...]:
@@ -240,13 +220,7 @@ def _failed(scores: Sequence[ComparisonScore]) -> list[str]:
 # Judgements for a terminal.
 
 
-class JudgedView:
-    """Print it with a rich Console."""
-
-    def __init__(self, judged: JudgedRubric) -> None:
-        self._judged = judged
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One table and its notes."""
-        del console, options
-        yield from section_table(judged_section(self._judged))
+@view
+def judged_view(judged: JudgedRubric) -> Iterator[RenderableType]:
+    """One table and its notes."""
+    yield from section_table(judged_section(judged))

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 from harness.disk import write_atomically
@@ -18,39 +19,37 @@ from harness.reports.render.sections import (
     broken_section,
     chance,
     comparison_sections,
+    figure_sections,
     margin_lines,
     recorded_lines,
-    sections,
-    trend_sections,
-    verdict_of,
 )
 from harness.reports.render.wording import (
-    UNKNOWN,
-    between,
     change_words,
     facts,
     measured_words,
     miss_words,
-    number,
     overlay_words,
-    own_metrics_first,
-    percent,
-    percent_between,
     printable,
     printed_head,
     provenance_words,
+    reason_words,
     remedy_words,
     service_words,
-    share,
-    signed,
-    signed_points,
     success_words,
     tier_words,
     unmeasured_words,
     use_words,
 )
-from harness.reports.summary import Summary, TrialGroup
-from harness.reports.trend import Trend
+from harness.reports.summary import Summary
+from harness.reports.units import (
+    UNKNOWN,
+    figure,
+    p_words,
+    percent,
+    percent_between,
+    signed_percent,
+    signed_points,
+)
 from harness.runs.store.folder import RunFolder
 from harness.scoring.rules.learned import broken
 from harness.scoring.scorecard import Scorecard
@@ -77,15 +76,12 @@ def _summary(summary: Summary) -> Iterator[str]:
     yield ""
     yield f"Run {plain(summary.manifest.run)}; " + "; ".join(f"{k} {plain(v)}" for k, v in facts(summary.manifest))
     yield from _not_measured(summary)
-    yield from _parts("category", summary.categories)
-    yield from _parts("difficulty", summary.difficulties)
-    yield from _metrics(summary)
-    for section in sections(summary):
+    for section in figure_sections(summary):
         yield from section_lines(section)
     if summary.failed:
-        yield from ["", "## Trials without success", ""]
+        yield from ["", "## Trials that did not pass", ""]
         for case in summary.failed:
-            yield f"- {plain(case.case_id)}/{case.attempt}: {plain('; '.join(case.reasons))}"
+            yield f"- {plain(case.case_id)}/{case.attempt}: {plain(reason_words(case.reasons))}"
             yield from _printed(case.printed)
     for words in (tier_words(summary), use_words(summary), provenance_words(summary)):
         if words is not None:
@@ -122,32 +118,9 @@ def _printed(ends: Sequence[PrintedEnd]) -> Iterator[str]:
         yield from (f"    - {plain(line)}" for line in end.lines)
 
 
-def _parts(kind: str, parts: Sequence[TrialGroup]) -> Iterator[str]:
-    metrics = own_metrics_first(list(dict.fromkeys(f.metric for part in parts for f in part.figures if f.n)))
-    yield from ["", f"## By {kind}", ""]
-    yield from table_head([kind, "trials", "success", "%", "95 %", *metrics])
-    for part in parts:
-        rate = part.success
-        means = [number(part.mean(name)) for name in metrics]
-        interval = percent_between(rate.interval)
-        yield table_row([part.name, str(part.trials), share(rate), percent(rate.rate), interval, *means])
-
-
-def _metrics(summary: Summary) -> Iterator[str]:
-    yield from ["", "## By metric", ""]
-    yield from table_head(["metric", "mean", "95 %", "known for"])
-    for name in own_metrics_first([figure.metric for figure in summary.figures]):
-        figure = summary.figure(name)
-        if figure is not None:
-            known = f"{figure.n} of {summary.counts.measured}"
-            yield table_row([name, number(figure.mean), between(figure.interval), known])
-    for score in summary.run_scores:
-        yield table_row([score.metric, number(score.value), "", "the run"])
-
-
-def section_lines(section: Section) -> Iterator[str]:
-    """A section's heading, table and notes."""
-    yield from ["", f"## {section.title[0].upper()}{section.title[1:]}", ""]
+def section_lines(section: Section, level: int = 2) -> Iterator[str]:
+    """A section's heading of that level, table and notes."""
+    yield from ["", f"{'#' * level} {section.title[0].upper()}{section.title[1:]}", ""]
     yield from table_head(section.heads)
     yield from (table_row(row) for row in section.rows)
     if section.notes:
@@ -169,7 +142,7 @@ def plain(text: str) -> str:
     return _FOUND_BY_TRACKERS.sub(lambda found: found[0] + _BREAK, printable(text)).translate(_SPECIAL)
 
 
-# A comparison and a trend as Markdown, for pull requests and for reading later.
+# A comparison as Markdown, for pull requests and for reading later.
 
 
 def comparison_markdown(comparison: "Comparison") -> str:
@@ -177,22 +150,11 @@ def comparison_markdown(comparison: "Comparison") -> str:
     return "\n".join(_comparison(comparison)) + "\n"
 
 
-def trend_markdown(trend: Trend) -> str:
-    """All releases that the trend holds."""
-    lines = [f"# {plain(trend.suite)}: {len(trend.releases)} releases"]
-    return (
-        "\n".join([*lines, *(line for one in trend_sections(trend) if one.rows for line in section_lines(one))]) + "\n"
-    )
-
-
 def _comparison(comparison: "Comparison") -> Iterator[str]:
     yield f"# {plain(comparison.before.run)} → {plain(comparison.after.run)}"
     yield from ["", f"**{change_words(comparison)}.**"]
     if comparison.unpaired:
         yield from ["", f"{comparison.unpaired} trials without a measured counterpart are omitted."]
-    yield from _changes("category", [(part.name, part.success) for part in comparison.categories])
-    metrics = {change.metric: change for change in comparison.metrics}
-    yield from _changes("metric", [(name, metrics[name]) for name in own_metrics_first(list(metrics))])
     for section in comparison_sections(comparison):
         yield from section_lines(section)
     yield from ["", f"{NOTATION}.", "", "## Attribution", ""]
@@ -206,68 +168,129 @@ def _comparison(comparison: "Comparison") -> Iterator[str]:
     if comparison.changed or comparison.hidden:
         yield from ["", "## Changed", ""]
     for case in comparison.hidden:
-        why = plain("; ".join(case.reasons))
-        yield f"- {plain(case.case_id)}/{case.attempt} succeeded before, cannot be determined now: {why}"
-    for case in comparison.changed:
-        now = "now succeeds; was" if case.after else "now fails"
-        yield f"- {plain(case.case_id)}/{case.attempt} {now}: {plain('; '.join(case.reasons))}"
-
-
-def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator[str]:
-    show, sign = (percent, signed_points) if kind == "category" else (number, signed)
-    yield from ["", f"## By {kind}", ""]
-    yield from table_head([kind, "before", "after", "change", "better", "worse", "pairs", "p", "says"])
-    for name, change in changes:
-        counts = [str(change.better or UNKNOWN), str(change.worse or UNKNOWN), str(change.pairs)]
-        figures = (show(change.before), show(change.after), sign(change.difference), *counts)
-        yield table_row([name, *figures, chance(change), verdict_of(change)])
+        why = plain(reason_words(case.reasons))
+        yield f"- {plain(case.case_id)}/{case.attempt} passed before, cannot be determined now: {why}"
+    for case in sorted(comparison.changed, key=lambda one: bool(one.after)):
+        why = "now passes" if case.after else f"now fails: {plain(reason_words(case.reasons))}"
+        yield f"- {plain(case.case_id)}/{case.attempt} {why}"
 
 
 # A comparison as a comment on a pull request: the deciding figures first, all other parts folded.
 
 _FIGURES = {
-    "task_success": "success",
-    "cost_usd": "cost, US$",
+    "task_success": "passed",
+    "cost_usd": "cost",
     "tokens": "tokens",
-    LATENCY: "latency, s",
+    LATENCY: "latency",
     "steps": "steps",
 }
-_MOST_CASES = 20
+_MOST_CASES = 50
+_LONGEST_REASON = 1_000
+_LONGEST_COMMENT = 60_000
+"""Characters; GitHub refuses a comment of more than 65,536."""
 
 
-def comment_markdown(comparison: "Comparison", checks: Sequence[MarginCheck]) -> str:
-    """Success, cost, tokens, latency and steps with paired intervals; the gates; the cases that changed.
+Address = tuple[str, str]
+"""The name of a place that the comment links to, and its URL."""
+
+_ADDRESSES: Final = (
+    ("the run's pages", "{HARNESS_PAGES_URL}"),
+    ("the run's pages", "{CI_JOB_URL}/artifacts/browse"),
+    ("the run's pages", "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}#artifacts"),
+    ("the workflow run", "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"),
+    ("the workflow run", "{CI_PIPELINE_URL}"),
+    ("the workflow run", "{BUILD_URL}"),
+)
+"""What is linked, and where it is by the variables of the service that runs the job: the first that are all set."""
+_URL = re.compile(r"https?://[^\s<>()\[\]\\`]+")
+
+
+def addresses_of(environment: Mapping[str, str]) -> tuple[Address, ...]:
+    """The pages of the run and the workflow run, by the variables that the continuous integration sets."""
+    found: dict[str, str] = {}
+    for name, template in _ADDRESSES:
+        with suppress(KeyError):
+            url = template.format_map({key: value for key, value in environment.items() if value})
+            if name not in found and _URL.fullmatch(url):
+                found[name] = url
+    return tuple(found.items())
+
+
+def comment_markdown(comparison: "Comparison", checks: Sequence[MarginCheck], addresses: Sequence[Address] = ()) -> str:
+    """The verdict, the regressions with their current reasons, broken rules, the number of fixes, categories, figures
+    with paired intervals and gates, and links; the complete comparison is folded, and left out of a long comment.
 
     The column `trials` gives the trials in which a figure is known in both runs, of those that the later run planned.
     """
-    return "\n".join(_lines(comparison, checks)) + "\n"
+    head = "\n".join(_comment(comparison, checks, addresses)) + "\n"
+    rest = f"\n<details><summary>Complete comparison</summary>\n\n{comparison_markdown(comparison)}\n</details>\n"
+    return head if len(head) + len(rest) > _LONGEST_COMMENT else head + rest
 
 
-def _lines(comparison: "Comparison", checks: Sequence[MarginCheck]) -> Iterator[str]:
-    after = comparison.after
-    yield f"## {plain(after.suite)}: {plain(after.agent)}"
+def _comment(comparison: "Comparison", checks: Sequence[MarginCheck], addresses: Sequence[Address]) -> Iterator[str]:
+    lost = (*(one for one in comparison.changed if not one.after), *comparison.hidden)
+    fixes = sum(one.after is True for one in comparison.changed)
+    yield f"## {plain(comparison.after.suite)}: {plain(comparison.after.agent)}"
     yield ""
+    yield f"**{_verdict(comparison, checks, len(lost))}**"
+    if lost:
+        yield from ["", f"### Regressions: {len(lost)}", ""]
+        for case in lost[:_MOST_CASES]:
+            now = "fails" if case.after is False else "is undecided"
+            why = printable(reason_words(case.reasons), _LONGEST_REASON)
+            yield f"- {plain(case.case_id)}/{case.attempt} {now}: {plain(why)}"
+        if len(lost) > _MOST_CASES:
+            yield f"- and {len(lost) - _MOST_CASES} more, in the complete comparison"
+    if comparison.broken_rules:
+        yield from section_lines(broken_section(comparison.broken_rules), level=3)
+    yield from ["", f"Fixes: {fixes}."]
+    yield from _categories(comparison)
+    yield from _figures(comparison, checks)
+    if addresses:
+        yield from ["", "; ".join(f"[{name}]({url})" for name, url in addresses)]
+
+
+def _verdict(comparison: "Comparison", checks: Sequence[MarginCheck], lost: int) -> str:
+    """The worst gate, else the test of the success rate, in one line."""
+    from harness.reports.compare import is_replayed
+
+    found = comparison.held or comparison.success
+    order = ("better", "parity", "cannot_tell", "worse")
+    if checks:
+        standing = max((one.standing for one in checks), key=order.index)
+        word = {"parity": "no worse than the margins"}.get(standing, standing.replace("_", " "))
+    else:
+        unclear = "regressed" if lost and is_replayed(comparison.after) else "no significant change"
+        word = {"same": "unchanged", "cannot_tell": unclear}.get(found.found, found.found)
+    regressions = f"{lost} regression{'' if lost == 1 else 's'}"
+    shown = f"passed {percent(found.before)} → {percent(found.after)} over {found.pairs} trials"
+    p = "" if found.p is None else f", {p_words(found.p)}"
+    return f"{word[0].upper()}{word[1:]}: {shown}{plain(p)}; {regressions}"
+
+
+def _categories(comparison: "Comparison") -> Iterator[str]:
+    if len(comparison.categories) < 2:
+        return
+    yield ""
+    yield from table_head(["category", "before", "after", "change", "trials", "p"])
+    for part in sorted(comparison.categories, key=lambda one: one.success.difference or 0.0):
+        one = part.success
+        shown = (percent(one.before), percent(one.after), signed_points(one.difference), str(one.pairs), chance(one))
+        yield table_row([part.name, *shown])
+
+
+def _figures(comparison: "Comparison", checks: Sequence[MarginCheck]) -> Iterator[str]:
     standing = {check.metric: check.standing.replace("_", " ") for check in checks}
+    yield ""
     yield from table_head(["figure", "before", "after", "change", "95 %", "trials", "gate"])
+    planned = len(comparison.after.planned)
     for metric, name in _FIGURES.items():
         found = _found(comparison, metric)
-        known = f"{0 if found is None else found.pairs} of {len(after.planned)}"
-        yield table_row([name, *_cells(found), known, standing.get(metric, "")])
+        if found is not None or metric in standing or metric == "task_success":
+            known = f"{0 if found is None else found.pairs} of {planned}"
+            yield table_row([name, *_cells(found), known, standing.get(metric, "")])
     if checks:
         yield from ["", *(f"- {plain(line.strip())}" for line in margin_lines(checks))]
-    changed = (*comparison.hidden, *comparison.changed)
-    if changed:
-        yield ""
-    for case in changed[:_MOST_CASES]:
-        now = {True: "now succeeds", False: "now fails", None: "is undecided now"}[case.after]
-        yield f"- {plain(case.case_id)}/{case.attempt} {now}: {plain('; '.join(case.reasons))}"
-    if len(changed) > _MOST_CASES:
-        yield f"- and {len(changed) - _MOST_CASES} more"
-    if comparison.broken_rules:
-        yield from section_lines(broken_section(comparison.broken_rules))
-    yield from ["", "<details><summary>Complete comparison</summary>", ""]
-    yield comparison_markdown(comparison)
-    yield "</details>"
 
 
 def _found(comparison: "Comparison", metric: str) -> MetricChange | None:
@@ -278,28 +301,19 @@ def _found(comparison: "Comparison", metric: str) -> MetricChange | None:
 def _cells(found: MetricChange | None) -> list[str]:
     if found is None:
         return ["not measured", "", "", ""]
+    values = [figure(found.metric, found.before), figure(found.metric, found.after)]
     if not found.is_amount:
-        return [
-            percent(found.before),
-            percent(found.after),
-            signed_points(found.difference),
-            percent_between(found.interval),
-        ]
-    relative = found.relative_difference
-    interval = found.relative
-    return [
-        f"{found.before:.4g}",
-        f"{found.after:.4g}",
-        signed(found.difference) if relative is None else f"{relative:+.1%}",
-        UNKNOWN if interval is None else f"{interval.low:+.1%} to {interval.high:+.1%}",
-    ]
+        return [*values, signed_points(found.difference), percent_between(found.interval)]
+    ends = found.relative
+    between = UNKNOWN if ends is None else f"{signed_percent(ends.low)} to {signed_percent(ends.high)}"
+    return [*values, signed_percent(found.relative_difference), between]
 
 
 # A summary and a comparison as JSON, for programs.
 
 
 def summary_json(summary: Summary) -> str:
-    return _text(summary)
+    return _text(summary.model_dump())
 
 
 def comparison_json(comparison: "Comparison", margins: "Sequence[MarginCheck]" = ()) -> str:
@@ -308,9 +322,8 @@ def comparison_json(comparison: "Comparison", margins: "Sequence[MarginCheck]" =
     return _text({**comparison.model_dump(), **checks})
 
 
-def _text(value: Summary | JsonObject) -> str:
-    plain = value.model_dump() if isinstance(value, Summary) else value
-    return json.dumps(plain, indent=1, ensure_ascii=True) + "\n"
+def _text(value: JsonObject) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
 
 
 # A run as JUnit XML for continuous integration.
@@ -438,7 +451,7 @@ def write_report(folder: RunFolder, summary: Summary) -> Path:
     target = folder.path / "report"
     texts = {
         "summary.json": summary_json(summary),
-        "junit.xml": junit_xml(summary, folder.scorecards()),
+        "junit.xml": junit_xml(summary, folder.cards()),
         "summary.md": summary_markdown(summary),
     }
     for name, text in texts.items():

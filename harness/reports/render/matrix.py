@@ -1,6 +1,8 @@
 """The table of a matrix, for a terminal and as Markdown."""
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from collections.abc import Iterator
+
+from rich.console import RenderableType
 from rich.text import Text
 
 from harness.reports.change import MetricChange
@@ -8,26 +10,20 @@ from harness.reports.durations import Spread
 from harness.reports.matrix import MatrixRow, MatrixTable
 from harness.reports.render.markdown import plain, section_lines
 from harness.reports.render.sections import Section
-from harness.reports.render.terminal import heading, section_table
-from harness.reports.render.wording import UNKNOWN, percent, percent_between, signed_points
+from harness.reports.render.terminal import heading, section_table, view
 from harness.reports.summary import Figure
+from harness.reports.units import UNKNOWN, figure, percent, percent_between, seconds, signed_points
 
-_HEADS = ("success", "95 %", "difference", "cost, US$", "tokens", "latency, s", "steps")
+_HEADS = ("passed", "95 %", "difference", "cost", "tokens", "latency", "steps")
 
 
-class MatrixView:
-    """Print it with a rich Console."""
-
-    def __init__(self, table: MatrixTable) -> None:
-        self._table = table
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table, then the difference of each run."""
-        del console, options
-        matrix = self._table.matrix
-        yield heading(f"{matrix.suite} · {matrix.agent}", matrix.name)
-        yield from section_table(_section(self._table))
-        yield Text("  p50 and p95 of latency; cost, tokens and steps are means of a trial", style="dim")
+@view
+def matrix_view(table: MatrixTable) -> Iterator[RenderableType]:
+    """The table, then the difference of each run."""
+    matrix = table.matrix
+    yield heading(f"{matrix.suite} · {matrix.agent}", matrix.name)
+    yield from section_table(_section(table))
+    yield Text("  p50 and p95 of latency; cost, tokens and steps are means of a trial", style="dim")
 
 
 def matrix_markdown(table: MatrixTable) -> str:
@@ -53,10 +49,10 @@ def _cells(row: MatrixRow) -> tuple[str, ...]:
         percent(row.success.rate),
         percent_between(row.success.interval) or UNKNOWN,
         UNKNOWN if row.difference is None else signed_points(row.difference.difference),
-        _mean(row.cost_usd, ".4g"),
-        _mean(row.tokens, ".0f"),
+        _mean(row.cost_usd),
+        _mean(row.tokens),
         _seconds(row.latency),
-        _mean(row.steps, ".1f"),
+        _mean(row.steps),
     )
 
 
@@ -64,12 +60,12 @@ def _values(row: MatrixRow) -> str:
     return ", ".join(row.variables.values())
 
 
-def _mean(figure: Figure | None, form: str) -> str:
-    return UNKNOWN if figure is None or figure.mean is None else format(figure.mean, form)
+def _mean(found: Figure | None) -> str:
+    return UNKNOWN if found is None else figure(found.metric, found.mean)
 
 
 def _seconds(spread: Spread | None) -> str:
-    return UNKNOWN if spread is None else f"{spread.p50_ms / 1000:.3g} / {spread.p95_ms / 1000:.3g}"
+    return UNKNOWN if spread is None else f"{seconds(spread.p50_ms / 1000)} / {seconds(spread.p95_ms / 1000)}"
 
 
 def _note(row: MatrixRow) -> str:

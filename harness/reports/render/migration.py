@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import RenderableType
 from rich.text import Text
 
 from harness.reports.change import MetricChange
@@ -14,17 +14,9 @@ from harness.reports.margin import margin_words
 from harness.reports.migration import Migration, MigrationFigure
 from harness.reports.render.markdown import plain, section_lines
 from harness.reports.render.sections import Section, chance
-from harness.reports.render.terminal import heading, section_table
-from harness.reports.render.wording import (
-    ENCODINGS,
-    UNKNOWN,
-    percent,
-    percent_between,
-    printable,
-    signed,
-    signed_points,
-    variable_words,
-)
+from harness.reports.render.terminal import heading, section_table, view
+from harness.reports.render.wording import ENCODINGS, printable, reason_words, variable_words
+from harness.reports.units import UNKNOWN, figure, figure_between, signed_figure, signed_percent
 
 _SHOWN = 12
 _LONGEST = 160
@@ -38,25 +30,19 @@ class _Lines:
     lines: Sequence[str]
 
 
-class MigrationView:
-    """Print it with a rich Console."""
-
-    def __init__(self, migration: Migration) -> None:
-        self._migration = migration
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The verdict, then the figures behind it."""
-        del console, options
-        found = self._migration
-        yield heading(f"{found.after.suite}: {_models(found)}", f"{found.before.run} → {found.after.run}")
-        yield Text(printable(verdict_words(found)), style="bold")
-        for part in _parts(found):
-            if isinstance(part, Section):
-                yield from section_table(part)
-                continue
-            yield Text(f"\n{part.title}", style="bold")
-            for line in part.lines:
-                yield Text(f"  {printable(line, _LONGEST)}")
+@view
+def migration_view(migration: Migration) -> Iterator[RenderableType]:
+    """The verdict, then the figures behind it."""
+    found = migration
+    yield heading(f"{found.after.suite}: {_models(found)}", f"{found.before.run} → {found.after.run}")
+    yield Text(printable(verdict_words(found)), style="bold")
+    for part in _parts(found):
+        if isinstance(part, Section):
+            yield from section_table(part)
+            continue
+        yield Text(f"\n{part.title}", style="bold")
+        for line in part.lines:
+            yield Text(f"  {printable(line, _LONGEST)}")
 
 
 def migration_markdown(migration: Migration) -> str:
@@ -135,18 +121,14 @@ def _figure_row(one: MigrationFigure) -> tuple[str, ...]:
     return (figure.metric, *_cells(figure, percentage=check.percent), margin, says)
 
 
-def _cells(figure: MetricChange, *, percentage: bool) -> tuple[str, ...]:
-    if not figure.is_amount:
-        interval = percent_between(figure.interval) or UNKNOWN
-        return percent(figure.before), percent(figure.after), signed_points(figure.difference), interval
-    values = f"{figure.before:.4g}", f"{figure.after:.4g}"
-    relative = figure.relative_difference
-    if percentage and relative is not None:
-        ends = figure.relative
-        between = UNKNOWN if ends is None else f"{ends.low:+.0%} to {ends.high:+.0%}"
-        return (*values, f"{relative:+.1%}", between)
-    ends = figure.interval
-    return (*values, signed(figure.difference), UNKNOWN if ends is None else f"{ends.low:+.3g} to {ends.high:+.3g}")
+def _cells(found: MetricChange, *, percentage: bool) -> tuple[str, ...]:
+    metric = found.metric
+    values = figure(metric, found.before), figure(metric, found.after)
+    if percentage and found.is_amount and found.relative_difference is not None:
+        ends = found.relative
+        between = UNKNOWN if ends is None else f"{signed_percent(ends.low)} to {signed_percent(ends.high)}"
+        return (*values, signed_percent(found.relative_difference), between)
+    return (*values, signed_figure(metric, found.difference), figure_between(metric, found.interval) or UNKNOWN)
 
 
 _WORDS = {str(kind): words for kind, words in ENCODINGS.items()}
@@ -170,7 +152,7 @@ def _kinds(kinds: Sequence[FailureKind]) -> Section:
         )
         for one in kinds[:_SHOWN]
     )
-    more = (f"and {len(kinds) - _SHOWN} more kinds; --format json has all",) if len(kinds) > _SHOWN else ()
+    more = (f"and {len(kinds) - _SHOWN} more kinds; --json has all",) if len(kinds) > _SHOWN else ()
     return Section(
         title="new or more frequent kinds of failure",
         heads=("kind", "before", "after", "", "p", "for example"),
@@ -196,10 +178,10 @@ def _touched(what: str, kinds: Sequence[FailureKind]) -> list[str]:
 
 def _cases(migration: Migration) -> _Lines:
     lost = migration.lost
-    lines = [f"{one.case_id}/{one.attempt} {_now(one)}: {'; '.join(one.reasons)}" for one in lost[:_SHOWN]]
+    lines = [f"{one.case_id}/{one.attempt} {_now(one)}: {reason_words(one.reasons)}" for one in lost[:_SHOWN]]
     if len(lost) > _SHOWN:
-        lines.append(f"and {len(lost) - _SHOWN} more; --format json has all")
-    title = f"trials that succeeded before and not now: {len(lost)}; trials that succeed only now: {migration.won}"
+        lines.append(f"and {len(lost) - _SHOWN} more; --json has all")
+    title = f"trials that passed before and not now: {len(lost)}; trials that pass only now: {migration.won}"
     return _Lines(title=title, lines=lines or ["none"])
 
 

@@ -13,11 +13,25 @@ from harness.reports.durations import Spread
 from harness.reports.figures import BrokenRule, ToolRow
 from harness.reports.judged_figures import CriterionFigures, JudgedRubric
 from harness.reports.margin import MarginCheck, margin_words
-from harness.reports.render.wording import ENCODINGS, UNKNOWN, percent, percent_between, signed_points
+from harness.reports.render.wording import ENCODINGS, own_metrics_first, share
 from harness.reports.replay import RecordedCassette
-from harness.reports.summary import Summary
-from harness.reports.trend import JudgedPoint, Trend, TrendLine, TrendPoint
+from harness.reports.summary import Summary, TrialGroup
+from harness.reports.trend import AgentTrend, JudgedPoint, Trend, TrendLine, TrendPoint
+from harness.reports.units import (
+    UNKNOWN,
+    dollars,
+    figure,
+    figure_between,
+    p_words,
+    percent,
+    percent_between,
+    seconds,
+    signed_figure,
+    signed_points,
+)
+from harness.reports.units import chance as chance_words
 from harness.scoring.evaluators import SUCCESS
+from harness.scoring.registry import METRICS
 from harness.scoring.scorecard import MODES
 from harness.scoring.statistics.correction import Corrected
 
@@ -109,7 +123,57 @@ def judge_words(judge: JudgeIdentity) -> str:
     return f"{judge.model}{prompt}" + (f", majority of {judge.samples}" if judge.samples > 1 else "")
 
 
+# Tables of a summary: parts, metrics.
+
+
+def metrics_of(parts: Sequence[TrialGroup]) -> list[str]:
+    """The metrics that a trial of a part knows, the suite's own first."""
+    return own_metrics_first(list(dict.fromkeys(one.metric for part in parts for one in part.figures if one.n)))
+
+
+def part_section(kind: str, parts: Sequence[TrialGroup], metrics: Sequence[str]) -> Section:
+    """The trials by category or difficulty."""
+    rows = tuple(
+        (
+            part.name.replace("_", " "),
+            str(part.trials),
+            share(part.success),
+            percent(part.success.rate),
+            percent_between(part.success.interval),
+            *(figure(name, part.mean(name)) for name in metrics),
+        )
+        for part in parts
+    )
+    return Section(title=f"by {kind}", heads=(kind, "trials", "passed", "%", "95 %", *metrics), rows=rows)
+
+
+def metric_section(summary: Summary) -> Section:
+    """The mean of each metric that is known or the suite's own; figures of the whole run below them."""
+    known = {one.metric: one for one in summary.figures}
+    shown = [one for one in own_metrics_first(list(known)) if known[one].n or one not in METRICS]
+    of = f" of {summary.counts.measured}"
+    rows = [
+        (one, figure(one, known[one].mean), figure_between(one, known[one].interval), f"{known[one].n}{of}")
+        for one in shown
+    ]
+    rows += [(one.metric, figure(one.metric, one.value), "", "the run") for one in summary.run_scores]
+    missing = [one.replace("_", " ") for one in known if one not in shown] if summary.counts.measured else []
+    notes = (f"known for no trial: {', '.join(missing)}",) if missing else ()
+    return Section(title="by metric", heads=("metric", "mean", "95 %", "known for"), rows=tuple(rows), notes=notes)
+
+
 # Tables that are the same in every rendering: failure modes, tools, reliability, latency.
+
+
+def figure_sections(summary: Summary, metrics: Sequence[str] | None = None) -> tuple[Section, ...]:
+    """All tables of a summary; `metrics`: those of the parts, if not all."""
+    chosen = metrics_of([*summary.categories, *summary.difficulties]) if metrics is None else metrics
+    parts = (
+        part_section("category", summary.categories, chosen),
+        part_section("difficulty", summary.difficulties, chosen),
+        metric_section(summary),
+    )
+    return (*(one for one in parts if one.rows), *sections(summary))
 
 
 def sections(summary: Summary) -> tuple[Section, ...]:
@@ -174,7 +238,7 @@ def broken_section(broken: Sequence[BrokenRule]) -> Section:
     return Section(title=title, heads=("rule", "trials", "support", "where"), rows=rows, notes=notes)
 
 
-_TOOL_HEADS = ("calls", "wrong", "invalid", "errors", "recovered", "faults", "misses", "p50 ms", "p95 ms", "$")
+_TOOL_HEADS = ("calls", "wrong", "invalid", "errors", "recovered", "faults", "misses", "p50", "p95", "cost")
 
 
 def _tools(summary: Summary) -> Section:
@@ -200,8 +264,7 @@ def _named(row: ToolRow) -> str:
 
 def _cells(row: ToolRow) -> tuple[str, ...]:
     counts = (row.calls, row.wrong, row.invalid_calls, row.errors, row.recovered, row.faults, row.misses)
-    cost = UNKNOWN if row.cost_usd is None else f"{row.cost_usd:.4f}"
-    return (*(str(count or UNKNOWN) for count in counts), *_milliseconds(row.latency), cost)
+    return (*(str(count or UNKNOWN) for count in counts), *_seconds(row.latency), dollars(row.cost_usd))
 
 
 def _with_content(
@@ -265,7 +328,8 @@ def _sweep(summary: Summary) -> Iterator[Section]:
         notes=(f"and {len(deciding) - _CASES} more",) if len(deciding) > _CASES else (),
     )
     needed = tuple(
-        (f"{one.difference:.2f}", str(one.trials), f"{one.more} more" if one.more else "enough") for one in found.needed
+        (signed_points(one.difference), str(one.trials), f"{one.more} more" if one.more else "enough")
+        for one in found.needed
     )
     yield Section(
         title="trials to distinguish two agents",
@@ -275,8 +339,8 @@ def _sweep(summary: Summary) -> Iterator[Section]:
 
 
 def _latency(summary: Summary) -> Section:
-    rows = tuple((name, str(spread.n), *_milliseconds(spread)) for name, spread in _spreads(summary))
-    return Section(title="latency", heads=("live answers", "n", "p50 ms", "p95 ms"), rows=rows)
+    rows = tuple((name, str(spread.n), *_seconds(spread)) for name, spread in _spreads(summary))
+    return Section(title="latency", heads=("live answers", "n", "p50", "p95"), rows=rows)
 
 
 def _spreads(summary: Summary) -> Iterator[tuple[str, Spread]]:
@@ -287,8 +351,8 @@ def _spreads(summary: Summary) -> Iterator[tuple[str, Spread]]:
                 yield name, spread
 
 
-def _milliseconds(spread: Spread | None) -> tuple[str, str]:
-    return (UNKNOWN, UNKNOWN) if spread is None else (f"{spread.p50_ms:.0f}", f"{spread.p95_ms:.0f}")
+def _seconds(spread: Spread | None) -> tuple[str, str]:
+    return (UNKNOWN, UNKNOWN) if spread is None else (seconds(spread.p50_ms / 1000), seconds(spread.p95_ms / 1000))
 
 
 # Describes the changes of the cassettes that a run recorded.
@@ -343,16 +407,22 @@ def comparison_sections(comparison: "Comparison") -> tuple[Section, ...]:
     """The sections with content."""
     from harness.reports.compare import SliceKind
 
+    metrics = {change.metric: change for change in comparison.metrics if change.pairs}
+    rows = tuple(_change_row(part.name.replace("_", " "), part.success) for part in comparison.categories)
+    of_metrics = tuple(_change_row(name, metrics[name]) for name in own_metrics_first(list(metrics)))
     found = [_slice(kind, comparison) for kind in get_args(SliceKind)]
     divergence = () if comparison.divergence is None else (_divergence(comparison.divergence),)
     changed = (_changed_failures(comparison), _changed_rules(comparison))
-    return (*divergence, *(section for section in (*changed, *found) if section.rows))
+    first = (
+        Section(title="passed by category", heads=("category", *_CHANGE_COLUMNS), rows=rows),
+        Section(title="mean by metric", heads=("metric", *_CHANGE_COLUMNS), rows=of_metrics),
+    )
+    return (*first, *divergence, *(section for section in (*changed, *found) if section.rows))
 
 
 def chance(change: MetricChange) -> str:
     """The corrected p-value, if any; undecided changes are marked."""
-    p = change.p if change.p_corrected is None else change.p_corrected
-    return UNKNOWN if p is None else f"{p:.2g}"
+    return chance_words(change.p if change.p_corrected is None else change.p_corrected)
 
 
 def verdict_of(change: MetricChange) -> str:
@@ -367,6 +437,8 @@ def attribution_lines(comparison: "Comparison") -> Iterator[str]:
     yield comparison.attribution.verdict
     for one in comparison.attribution.changed:
         yield f"{one.part}: {one.before} → {one.after}"
+    for words in comparison.attribution.unrecorded:
+        yield f"not recorded: {words}"
     for words in comparison.attribution.separating:
         yield f"to separate them: {words}"
 
@@ -381,7 +453,8 @@ def margin_lines(checks: Sequence[MarginCheck]) -> Iterator[str]:
             if noise.range is None:
                 yield f"  noise floor of {noise.version}: not known; repeat it (--trials, or the same run again)"
             else:
-                yield f"  noise floor of {noise.version}: {noise.range:.3g} over {noise.repetitions} repetitions"
+                spread = figure(check.metric, noise.range)
+                yield f"  noise floor of {noise.version}: {spread} over {noise.repetitions} repetitions"
 
 
 def _divergence(found: RunDivergence) -> Section:
@@ -411,12 +484,12 @@ def cause_words(one: CaseDivergence) -> str:
 
 
 def _changed_failures(comparison: "Comparison") -> Section:
-    rows = tuple(_change_row(one.metric.replace("_", " "), one) for one in comparison.failures)
+    rows = tuple(_change_row(one.metric.replace("_", " "), one, SUCCESS) for one in comparison.failures)
     return Section(title="failure modes: share of trials", heads=("mode", *_CHANGE_COLUMNS), rows=rows)
 
 
 def _changed_rules(comparison: "Comparison") -> Section:
-    rows = tuple(_change_row(one.metric, one) for one in comparison.rules if one.difference)
+    rows = tuple(_change_row(one.metric, one, SUCCESS) for one in comparison.rules if one.difference)
     title = "learned rules: share of trials that break them (a change of behaviour, not a failure by itself)"
     return Section(title=title, heads=("rule", *_CHANGE_COLUMNS), rows=rows)
 
@@ -429,13 +502,15 @@ def _slice(kind: "SliceKind", comparison: "Comparison") -> Section:
 _CHANGE_COLUMNS = ("before", "after", "change", "better", "worse", "pairs", "p", "says")
 
 
-def _change_row(name: str, one: MetricChange) -> tuple[str, ...]:
+def _change_row(name: str, one: MetricChange, unit: str | None = None) -> tuple[str, ...]:
+    """`unit`: the metric whose unit the values have, if not its own."""
     counts = (str(one.better or UNKNOWN), str(one.worse or UNKNOWN), str(one.pairs))
+    unit = unit or one.metric
     return (
         name,
-        percent(one.before),
-        percent(one.after),
-        signed_points(one.difference),
+        figure(unit, one.before),
+        figure(unit, one.after),
+        signed_figure(unit, one.difference),
         *counts,
         chance(one),
         verdict_of(one),
@@ -448,29 +523,59 @@ _MARK = "!"
 
 
 def trend_sections(trend: Trend, widest: int = 200) -> tuple[Section, ...]:
-    """Metrics, failure modes. `widest`: characters of a release's name that are shown."""
-    heads = tuple(_cut(release.name, widest) for release in trend.releases)
-    counts = ("trials", *(str(release.trials) for release in trend.releases))
-    left_out = tuple(f"left out, because it cannot be read: {one.run} ({one.problem})" for one in trend.damaged)
-    metrics = tuple(row for line in trend.lines if line.kind == "metric" for row in _rows(line))
-    failures = tuple(_trend_row(line) for line in trend.lines if line.kind == "failure")
+    """A row for each agent and model, then the figures of each. `widest`: characters of a release's name."""
+    passed = Section(
+        title="passed, by release (95 %)",
+        heads=("agent and model", *(_cut(name, widest) for name in trend.releases)),
+        rows=tuple((one.name, *_passed(one, trend.releases)) for one in trend.agents),
+        notes=tuple(_left_out(trend)),
+    )
+    return (passed, *(section for one in trend.agents for section in _of_agent(one, widest) if section.rows))
+
+
+def _passed(one: AgentTrend, releases: Sequence[str]) -> Iterator[str]:
+    line = one.line(SUCCESS)
+    points = {} if line is None else {point.release: point for point in line.points}
+    for release in releases:
+        point = points.get(release)
+        if line is None or point is None:
+            yield ""
+        else:
+            ends = point.interval
+            between = "" if ends is None else f" ({100 * ends.low:.0f}-{100 * ends.high:.0f})"
+            yield f"{_cell(line, point)}{between}"
+
+
+def _left_out(trend: Trend) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for one in trend.incomplete:
+        reasons.setdefault(one.why, []).append(one.run)
+    for why, runs in reasons.items():
+        more = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
+        yield f"left out, because {why}: {runs[0]}{more}"
+    yield from (f"left out, because it cannot be read: {one.run} ({one.problem})" for one in trend.damaged)
+
+
+def _of_agent(one: AgentTrend, widest: int) -> tuple[Section, ...]:
+    heads = tuple(_cut(release.name, widest) for release in one.releases)
+    counts = ("trials", *(str(release.trials) for release in one.releases))
     return (
         Section(
-            title="metrics by release",
+            title=f"metrics of {one.name}",
             heads=("mean", *heads),
-            rows=(counts, *metrics),
-            notes=(*_trend_notes(trend, "metric"), *left_out),
+            rows=(counts, *(row for line in one.lines if line.kind == "metric" for row in _rows(line))),
+            notes=_trend_notes(one, "metric"),
         ),
         Section(
-            title="failure modes by release",
+            title=f"failure modes of {one.name}",
             heads=("share of trials", *heads),
-            rows=failures,
-            notes=_trend_notes(trend, "failure"),
+            rows=tuple(_trend_row(line) for line in one.lines if line.kind == "failure"),
+            notes=_trend_notes(one, "failure"),
         ),
         Section(
-            title="judged criteria by release",
+            title=f"judged criteria of {one.name}",
             heads=("share of passes", *heads),
-            rows=tuple((line.name, *map(judged_point_words, line.points)) for line in trend.judged),
+            rows=tuple((line.name, *map(judged_point_words, line.points)) for line in one.judged),
             notes=("in brackets: corrected for the judge's errors, with the 95 % interval; not tested for jumps",),
         ),
     )
@@ -496,24 +601,28 @@ def _rows(line: TrendLine) -> Iterator[tuple[str, ...]]:
 
 def _trend_row(line: TrendLine) -> tuple[str, ...]:
     return (
-        line.name.replace("_", " ") if line.kind == "failure" else line.name,
+        _name(line),
         *(_cell(line, p) for p in line.points),
     )
+
+
+def _name(line: TrendLine) -> str:
+    return "passed" if line.name == SUCCESS else line.name.replace("_", " ") if line.kind == "failure" else line.name
 
 
 def _cell(line: TrendLine, point: TrendPoint) -> str:
     if point.value is None:
         return UNKNOWN
-    value = f"{100 * point.value:.0f} %" if line.kind == "failure" else f"{point.value:.3f}"
+    value = percent(point.value) if line.kind == "failure" else figure(line.name, point.value)
     return f"{value} {_MARK}" if point.spike else value
 
 
-def _trend_notes(trend: Trend, kind: str) -> tuple[str, ...]:
+def _trend_notes(trend: AgentTrend, kind: str) -> tuple[str, ...]:
     flagged = tuple(_words(line, point) for line, point in trend.spikes if line.kind == kind)
     return (*flagged, *_power(trend, kind))
 
 
-def _power(trend: Trend, kind: str) -> tuple[str, ...]:
+def _power(trend: AgentTrend, kind: str) -> tuple[str, ...]:
     """The number of worse cases at which the newest release would have been flagged; success represents all metrics."""
     newest = [line.points[-1] for line in trend.lines if line.kind == kind and line.points[-1].level is not None]
     if not newest:
@@ -521,11 +630,11 @@ def _power(trend: Trend, kind: str) -> tuple[str, ...]:
     point = newest[0]
     needed = "no number of cases" if point.flags_from is None else f"{point.flags_from} of {point.cases} cases"
     return (
-        f"{point.release} is flagged at p <= {point.level:.2g}, its share of 5 % over all releases and tests: "
-        f"{needed} worse and none better would be flagged",
+        f"{point.release} is flagged at p <= {chance_words(point.level)}, its share of 5 % over all releases and tests:"
+        f" {needed} worse and none better would be flagged",
     )
 
 
 def _words(line: TrendLine, point: TrendPoint) -> str:
-    test = f"p = {point.p:.2g}, {point.test}, one-sided, corrected for the release's figures"
-    return f"{_MARK} {line.name.replace('_', ' ')} is worse in {point.release}: {test}"
+    test = f"{p_words(point.p or 0.0)}, {point.test}, one-sided, corrected for the release's figures"
+    return f"{_MARK} {_name(line)} is worse in {point.release}: {test}"

@@ -1,44 +1,36 @@
 """A summary for a terminal: readable in 80 columns, with more columns if the width permits."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, ParamSpec
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from harness.reports.change import MetricChange
 from harness.reports.render.sections import (
     NOTATION,
     Section,
     attribution_lines,
-    chance,
     comparison_sections,
+    figure_sections,
+    metrics_of,
     recorded_lines,
-    sections,
     trend_sections,
-    verdict_of,
 )
 from harness.reports.render.wording import (
-    UNKNOWN,
-    between,
     change_words,
     facts,
     measured_words,
     miss_words,
-    number,
     overlay_words,
-    own_metrics_first,
-    percent,
     printable,
     printed_words,
     provenance_words,
+    reason_words,
     remedy_words,
     service_words,
     share,
-    signed,
-    signed_points,
     success_words,
     tier_words,
     unmeasured_words,
@@ -47,16 +39,22 @@ from harness.reports.render.wording import (
 from harness.reports.summary import FailedCase, Summary, Unmeasured
 from harness.reports.summary import TrialGroup as Part
 from harness.reports.trend import Trend
-from harness.scoring.registry import METRICS
 
 if TYPE_CHECKING:
-    from harness.reports.compare import Comparison
+    from harness.reports.compare import CaseChange, Comparison
 
 # Tables and headings of reports in a terminal.
 
+Given = ParamSpec("Given")
 SHOWN = 10
 LONGEST = 200
+_STYLES = {"better": "green", "worse": "red"}
 WIDEST = 24  # of a first column; what is longer is folded
+
+
+def view(parts: Callable[Given, Iterable[RenderableType]]) -> Callable[Given, Group]:
+    """The parts as one thing to print with a rich Console."""
+    return lambda *args, **fields: Group(*parts(*args, **fields))
 
 
 def heading(title: str, right: str) -> RenderableType:
@@ -70,20 +68,18 @@ def heading(title: str, right: str) -> RenderableType:
 
 def section_table(section: Section) -> Iterator[RenderableType]:
     """A table with its title above and its notes below."""
-    table = plain_table(section.heads[0], *section.heads[1:])
-    table.columns[0].min_width = min(WIDEST, max(len(row[0]) for row in section.rows))
+    heads = (head.replace("_", "\n", 1).replace("_", " ") for head in section.heads[1:])
+    table = plain_table(section.heads[0], *heads)
+    table.columns[0].min_width = min(WIDEST, max((len(row[0]) for row in section.rows), default=0))
     for row in section.rows:
-        table.add_row(words_of(row[0]), *(printable(cell) for cell in row[1:]))
+        table.add_row(
+            Text(printable(row[0])), *(Text(printable(cell), style=_STYLES.get(cell, "")) for cell in row[1:])
+        )
     yield Text()
     yield Text(section.title, style="bold")
     yield table
     for note in section.notes:
         yield Text(f"  {printable(note, LONGEST)}", style="dim")
-
-
-def coloured(words: str, lower_is_better: bool) -> Text:
-    good, bad = ("-", "+") if lower_is_better else ("+", "-")
-    return Text(words, style={good: "green", bad: "red"}.get(words[0], "") if len(words) > 1 else "dim")
 
 
 def case_table(rows: Sequence[tuple[str, int, str]]) -> RenderableType:
@@ -94,10 +90,6 @@ def case_table(rows: Sequence[tuple[str, int, str]]) -> RenderableType:
     for case_id, attempt, why in rows[:SHOWN]:
         grid.add_row(Text(f"  {printable(case_id)}/{attempt}"), Text(printable(why, LONGEST)))
     return grid
-
-
-def words_of(text: str) -> Text:
-    return Text(printable(text))
 
 
 def and_more(count: int) -> Iterator[RenderableType]:
@@ -113,7 +105,7 @@ def plain_table(first: str, *others: str) -> Table:
     return table
 
 
-_FIXED = 30  # characters of a table of parts between its first column and its metrics
+_FIXED = 42  # characters of a table of parts between its first column and its metrics
 _REMARKS = 10
 
 
@@ -134,10 +126,7 @@ class SummaryView:
         yield _verdict(summary)
         yield from _not_measured(summary)
         metrics = _fitting([*summary.categories, *summary.difficulties], width)
-        yield from _parts("category", summary.categories, metrics)
-        yield from _parts("difficulty", summary.difficulties, metrics)
-        yield from _metrics(summary)
-        for section in sections(summary):
+        for section in figure_sections(summary, metrics):
             yield from section_table(section)
         yield from _failures(summary.failed)
         yield from _footer(summary, self._where)
@@ -184,24 +173,11 @@ def _why(one: Unmeasured) -> str:
     return f"{outcome}: {one.reason}" if one.reason else outcome
 
 
-def _parts(kind: str, parts: Sequence[Part], metrics: Sequence[str]) -> Iterator[RenderableType]:
-    heads = [name.replace("_", "\n", 1).replace("_", " ") for name in metrics]
-    table = plain_table(kind, "n", "success", "%", "95 %", *heads)
-    for part in parts:
-        rate = part.success
-        interval = "" if rate.interval is None else f"{100 * rate.interval.low:.0f}-{100 * rate.interval.high:.0f}"
-        shown = UNKNOWN if rate.rate is None else f"{100 * rate.rate:.0f}"
-        means = [number(part.mean(name)) for name in metrics]
-        table.add_row(words_of(part.name.replace("_", " ")), str(part.trials), share(rate), shown, interval, *means)
-    yield Text()
-    yield table
-
-
 def _fitting(parts: Sequence[Part], width: int) -> list[str]:
     """As many metrics as fit, the suite's own first."""
     room = width - _FIXED - max((len("difficulty"), *(len(printable(part.name)) for part in parts)))
-    room -= max((0, *(len(share(part.success)) - len("success") for part in parts)))  # "5/18 (6 unknown)"
-    names = own_metrics_first(list(dict.fromkeys(one.metric for part in parts for one in part.figures if one.n)))
+    room -= max((0, *(len(share(part.success)) - len("passed") for part in parts)))  # "5/18 (6 unknown)"
+    names = metrics_of(parts)
     chosen: list[str] = []
     for name in names:
         room -= 3 + max(5, *(len(line) for line in name.split("_", 1)))
@@ -211,31 +187,14 @@ def _fitting(parts: Sequence[Part], width: int) -> list[str]:
     return chosen
 
 
-def _metrics(summary: Summary) -> Iterator[RenderableType]:
-    table = plain_table("mean by metric", "mean", "95 %", "known for")
-    for name in own_metrics_first([figure.metric for figure in summary.figures]):
-        figure = summary.figure(name)
-        if figure is not None and (figure.n or name not in METRICS):
-            known = f"{figure.n} of {summary.counts.measured}"
-            table.add_row(printable(name), number(figure.mean), between(figure.interval), known)
-    for score in summary.run_scores:
-        table.add_row(printable(score.metric), number(score.value), "", "the run")
-    yield Text()
-    yield table
-    unknown = [figure.metric for figure in summary.figures if not figure.n and figure.metric in METRICS]
-    if unknown and summary.counts.measured:
-        names = ", ".join(name.replace("_", " ") for name in unknown)
-        yield Text(f"  known for no trial: {names}", style="dim")
-
-
 def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
     if not failed:
         return
     yield Text()
-    yield Text("without success", style="bold")
+    yield Text("did not pass", style="bold")
     unknown = {True: "", False: "", None: "could not tell: "}
     for one in failed[:SHOWN]:
-        yield case_table([(one.case_id, one.attempt, unknown[one.success] + "; ".join(one.reasons))])
+        yield case_table([(one.case_id, one.attempt, unknown[one.success] + reason_words(one.reasons))])
         yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, LONGEST))
     yield from and_more(len(failed))
 
@@ -256,68 +215,41 @@ def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
 # A comparison for a terminal.
 
 
-class ComparisonView:
-    """Print it with a rich Console."""
-
-    def __init__(self, comparison: "Comparison") -> None:
-        self._comparison = comparison
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The conclusion, then the figures, then other differences."""
-        del console, options
-        comparison = self._comparison
-        before, after = comparison.before, comparison.after
-        yield heading(f"{before.agent} → {after.agent}", f"{before.run} → {after.run}")
-        yield Text(change_words(comparison), style="bold")
-        if comparison.unpaired:
-            yield Text(f"{comparison.unpaired} trials without a measured counterpart are omitted", style="yellow")
-        yield from _changes("category", [(part.name, part.success) for part in comparison.categories])
-        metrics = {change.metric: change for change in comparison.metrics}
-        known = [name for name in own_metrics_first(list(metrics)) if metrics[name].pairs]
-        yield from _changes("metric", [(name, metrics[name]) for name in known])
-        for section in comparison_sections(comparison):
-            yield from section_table(section)
-        yield Text(f"\n{NOTATION}", style="dim")
-        yield from _changed_cases(comparison)
-        yield Text()
-        for place, line in enumerate(attribution_lines(comparison)):
-            yield Text(printable(line) if not place else f"  {printable(line)}", style="dim" if place else "bold")
-        yield from _differences(comparison)
-
-
-def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator[RenderableType]:
-    of_success = kind == "category"
-    show = percent if of_success else number
-    sign = signed_points if of_success else signed
-    title = "success by category" if of_success else "mean by metric"
-    table = plain_table(title, "before", "after", "change", "better", "worse", "pairs", "p", "says")
-    for name, change in changes:
-        counts = [str(count or UNKNOWN) for count in (change.better, change.worse)]
-        words = words_of(name.replace("_", " ") if of_success else name)
-        difference = coloured(sign(change.difference), change.lower_is_better)
-        rest = [*counts, str(change.pairs), chance(change), verdict_of(change)]
-        table.add_row(words, show(change.before), show(change.after), difference, *rest)
+@view
+def comparison_view(comparison: "Comparison") -> Iterator[RenderableType]:
+    """The conclusion, then the figures, then other differences."""
+    before, after = comparison.before, comparison.after
+    yield heading(f"{before.agent} → {after.agent}", f"{before.run} → {after.run}")
+    yield Text(change_words(comparison), style="bold")
+    if comparison.unpaired:
+        yield Text(f"{comparison.unpaired} trials without a measured counterpart are omitted", style="yellow")
+    for section in comparison_sections(comparison):
+        yield from section_table(section)
+    yield Text(f"\n{NOTATION}", style="dim")
+    yield from _changed_cases(comparison)
     yield Text()
-    yield table
+    for place, line in enumerate(attribution_lines(comparison)):
+        yield Text(printable(line) if not place else f"  {printable(line)}", style="dim" if place else "bold")
+    yield from _differences(comparison)
 
 
 def _changed_cases(comparison: "Comparison") -> Iterator[RenderableType]:
-    for title, after in (("now succeed", True), ("now fail", False)):
-        found = [case for case in comparison.changed if case.after is after]
-        if found:
-            was = "failed on " if after else "fails on "
-            yield Text()
-            yield Text(f"{len(found)} {title}", style="bold green" if after else "bold red")
-            yield case_table([(case.case_id, case.attempt, was + "; ".join(case.reasons)) for case in found])
-            yield from and_more(len(found))
+    lost = [case for case in comparison.changed if not case.after]
+    if lost:
+        yield from _cases(f"{len(lost)} now fail", "bold red", [(one, reason_words(one.reasons)) for one in lost])
     if comparison.hidden:
-        yield Text()
-        yield Text(
-            f"{len(comparison.hidden)} succeeded before and are unknown now; gates count them as lost",
-            style="bold red",
-        )
-        yield case_table([(case.case_id, case.attempt, "; ".join(case.reasons)) for case in comparison.hidden])
-        yield from and_more(len(comparison.hidden))
+        title = f"{len(comparison.hidden)} passed before and are unknown now; gates count them as lost"
+        yield from _cases(title, "bold red", [(one, reason_words(one.reasons)) for one in comparison.hidden])
+    won = [case for case in comparison.changed if case.after]
+    if won:
+        yield from _cases(f"{len(won)} now pass", "bold green", [(one, "") for one in won])
+
+
+def _cases(title: str, style: str, cases: Sequence[tuple["CaseChange", str]]) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text(title, style=style)
+    yield case_table([(one.case_id, one.attempt, why) for one, why in cases])
+    yield from and_more(len(cases))
 
 
 def _differences(comparison: "Comparison") -> Iterator[RenderableType]:
@@ -339,17 +271,10 @@ _HEAD = 9
 """Characters of a release's name, so that a dozen fit side by side."""
 
 
-class TrendView:
-    """Print it with a rich Console."""
-
-    def __init__(self, trend: Trend) -> None:
-        self._trend = trend
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Metrics, then failure modes."""
-        del console, options
-        first, last = self._trend.releases[0], self._trend.releases[-1]
-        yield heading(self._trend.suite, f"{first.name} → {last.name}")
-        for section in trend_sections(self._trend, widest=_HEAD):
-            if section.rows:
-                yield from section_table(section)
+@view
+def trend_view(trend: Trend) -> Iterator[RenderableType]:
+    """A row for each agent and model, then metrics and failure modes of each."""
+    first, last = trend.releases[0], trend.releases[-1]
+    yield heading(trend.suite, f"{first} → {last}")
+    for section in trend_sections(trend, widest=_HEAD):
+        yield from section_table(section)

@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from harness.reports.durations import printed_ends
-from harness.reports.render.wording import UNKNOWN, printable, printed_words
+from harness.reports.render.wording import printable, printed_words
+from harness.reports.units import UNKNOWN, p_words
 from harness.runs.store.beside_trials import KeptCause
 from harness.scoring.findings.facts import suspects
 from harness.scoring.rules.learned import RuleResult, broken
@@ -60,7 +61,7 @@ def _caused(cause: KeptCause, longest: int) -> Iterator[str]:
     yield f"cause by intervention at {place} {steps}: {printable(cause.words, longest)}"
     yield f"    symptom: {printable(cause.symptom, longest)}"
     effect = f"with the change it succeeds in {cause.mended} of {cause.repeats}"
-    yield f"    {effect}; against chance p = {cause.p_value:.3f}"
+    yield f"    {effect}; against chance {p_words(cause.p_value)}"
     if cause.fork is not None:
         yield f"    the fork that succeeds: harness explain {cause.fork} {cause.case_id}"
 
@@ -91,7 +92,7 @@ def _ranked(trial: Trial, card: Scorecard, longest: int) -> Iterator[str]:
 
 
 def _headline(card: Scorecard) -> str:
-    success = {True: "succeeded", False: "without success", None: "success unknown"}[card.success]
+    success = {True: "passed", False: "failed", None: "not known to have passed"}[card.success]
     reason = f" ({printable(card.reason)})" if card.reason else ""
     found = len(card.diagnoses)
     rules = f", {sum(one.state == 'broken' for one in card.rules)} of {len(card.rules)} learned rules broken"

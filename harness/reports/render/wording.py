@@ -4,7 +4,6 @@ Case texts, answers and reasons come from agents and tools: characters that are 
 that no report can control a terminal or break a file format.
 """
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -12,16 +11,14 @@ from typing import TYPE_CHECKING, Final
 from harness.reports.durations import PrintedEnd
 from harness.reports.replay import MissedTool
 from harness.reports.summary import Rate, Summary, Unmeasured
+from harness.reports.units import UNKNOWN, dollars, percent, percent_between
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.evaluators import SUCCESS
 from harness.scoring.registry import METRICS
 from harness.scoring.scorecard import EncodingFault
-from harness.scoring.statistics.intervals import Interval
 
 if TYPE_CHECKING:
     from harness.reports.compare import Comparison
-
-UNKNOWN = "-"
 
 ENCODINGS: Mapping[EncodingFault, str] = {
     "json_as_text": "JSON written as text",
@@ -31,35 +28,6 @@ ENCODINGS: Mapping[EncodingFault, str] = {
     "list_of_one": "list of one instead of the value",
     "one_without_list": "value instead of a list",
 }
-
-
-def number(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.3f}"
-
-
-def signed(value: float | None) -> str:
-    if value is None:
-        return UNKNOWN
-    return "0" if abs(value) < 5e-4 else f"{value:+.3f}"
-
-
-def signed_points(value: float | None) -> str:
-    """Percentage points."""
-    if value is None:
-        return UNKNOWN
-    return "0" if abs(value) < 5e-3 else f"{100 * value:+.0f} pt"
-
-
-def percent(share: float | None) -> str:
-    return UNKNOWN if share is None else f"{100 * share:.0f} %"
-
-
-def between(interval: Interval | None) -> str:
-    return "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
-
-
-def percent_between(interval: Interval | None) -> str:
-    return "" if interval is None else f"{100 * interval.low:.0f} to {100 * interval.high:.0f} %"
 
 
 def share(rate: Rate) -> str:
@@ -168,11 +136,11 @@ def measured_words(summary: Summary) -> str:
 
 def success_words(rate: Rate) -> str:
     if rate.rate is None:
-        return "success unknown: no trial was measured"
+        return "unknown: no trial was measured"
     interval = percent_between(rate.interval)
     unknown = f"; unknown for {unknown_words(rate)}" if rate.unknown else ""
     return (
-        f"{rate.successes}/{rate.n} succeeded = {percent(rate.rate)}"
+        f"{rate.successes}/{rate.n} passed = {percent(rate.rate)}"
         + (f" (95 %: {interval})" if interval else "")
         + unknown
     )
@@ -197,7 +165,7 @@ def miss_words(miss: MissedTool) -> tuple[str, str | None]:
             return said, miss.nearest
         case None:
             said = f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"
-            return said, miss.nearest or "the cassette has no recording of this tool"
+            return said, miss.nearest or f"the cassette has no recording of this {'model' if miss.model else 'tool'}"
 
 
 def _again(manifest: RunManifest, verb: str) -> list[str]:
@@ -219,7 +187,7 @@ def record_words(summary: Summary) -> str:
     elif users is not None and users.kind is not None:
         words += ["--user", users.kind]
     if only_users:
-        words += ["--model", "record"]
+        words += ["--live", "model,record"]
     return printable(shlex.join(words))
 
 
@@ -229,14 +197,14 @@ def remedy_words(summary: Summary) -> tuple[str, str]:
         return "let a model continue after a log", "`user: {model: NAME}` in suite.yaml"
     run, users = summary.manifest, {miss.user for miss in summary.misses}
     if (run.tool_mode, run.model_mode, users) == ("live", "replay", {None}):
-        again = shlex.join([*_again(run, "run"), "--tools", "live", "--model", "live"])
+        again = shlex.join([*_again(run, "run"), "--live", "all"])
         return "let the model answer, because live tools answer otherwise than when it was recorded", printable(again)
     return "record the missing answers", record_words(summary)
 
 
 def tier_words(summary: Summary) -> str | None:
     named = ", ".join(f"{count} {tier.replace('_', ' ')}" for tier, count in summary.tiers.items() if count)
-    fidelity = "" if summary.fidelity is None else f"; replay fidelity {_floored(summary.fidelity)}"
+    fidelity = "" if summary.fidelity is None else f"; replay fidelity {percent(summary.fidelity)}"
     count = summary.reused_once_recorded
     once = f"; {count} {'read' if count == 1 else 'reads'} reused once-recorded answers" if count else ""
     return f"tool answers: {named}{fidelity}{once}" if named else None
@@ -266,8 +234,8 @@ def use_words(summary: Summary) -> str | None:
     use = summary.model_use
     if use is None:
         return f"model answers: {named}" if named else None
-    cost = "" if use.cost_usd is None else f", {use.cost_usd:.4f} USD"
-    return f"model answers: {named}; {use.input_tokens} tokens in, {use.output_tokens} out{cost}"
+    cost = "" if use.cost_usd is None else f", {dollars(use.cost_usd)}"
+    return f"model answers: {named}; {use.input_tokens:,} tokens in, {use.output_tokens:,} out{cost}"
 
 
 UNJUDGED_USERS: Final = (
@@ -293,11 +261,6 @@ def overlay_words(summary: Summary) -> list[str]:
     return [*found, f"{own}, and they cannot make a check pass"] if calls else found
 
 
-def _floored(share: float) -> str:
-    """A percentage that is rounded down, so that only a complete share is shown as 100 %."""
-    return f"{math.floor(1000 * share) / 10:g} %"
-
-
 def own_metrics_first(metrics: Sequence[str]) -> list[str]:
     """The suite's own metrics before the built-in ones; the success rate is listed separately."""
     own = [name for name in metrics if name not in METRICS]
@@ -308,11 +271,28 @@ def own_metrics_first(metrics: Sequence[str]) -> list[str]:
 
 
 def change_words(comparison: "Comparison") -> str:
-    change = comparison.success
+    change = comparison.held or comparison.success
     if change.before is None or change.after is None:
-        return "success cannot be compared: no trial was measured in both runs"
-    hidden = f"; {len(comparison.hidden)} succeeded before and cannot be determined now" if comparison.hidden else ""
+        return "nothing can be compared: no trial was measured in both runs"
+    hidden = f"; {len(comparison.hidden)} passed before and cannot be determined now" if comparison.hidden else ""
     return (
-        f"success {percent(change.before)} → {percent(change.after)} over {change.pairs} pairs: "
+        f"passed {percent(change.before)} → {percent(change.after)} over {change.pairs} pairs: "
         f"{change.better} better, {change.worse} worse, {change.same} same; {change.verdict}{hidden}"
     )
+
+
+_MOST_LINES = 10
+"""Lines of a reason; what is below them is folded."""
+
+
+def folded(text: str, most: int = _MOST_LINES) -> str:
+    """The first lines of a text, and how many more there are."""
+    lines = text.strip().splitlines()
+    if len(lines) <= most:
+        return text.strip()
+    return "\n".join([*lines[:most], f"… {len(lines) - most} more lines: harness explain RUN CASE"])
+
+
+def reason_words(reasons: Sequence[str]) -> str:
+    """The reasons of a trial in one line, each folded."""
+    return printable("; ".join(folded(one) for one in reasons))

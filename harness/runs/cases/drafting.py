@@ -236,9 +236,8 @@ def _is_alike(run: RunFolder, folder: RunFolder, case_id: str) -> bool:
 
 def _passing(run: RunFolder, case_id: str) -> Iterator[StoredAttempt]:
     for attempt in sorted(planned.attempt for planned in run.manifest.planned if planned.case_id == case_id):
-        card = next((one for one in run.scorecards() if (one.case_id, one.attempt) == (case_id, attempt)), None)
-        stored = None if card is None or not card.success else run.stored(case_id, attempt)
-        if stored is not None:
+        stored = run.stored(case_id, attempt)
+        if stored is not None and run.scorecard(case_id, attempt).success:
             yield StoredAttempt(name=f"{run.manifest.run}/{case_id}/{attempt}", stored=stored)
 
 

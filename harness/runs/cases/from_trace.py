@@ -275,10 +275,9 @@ def add_new_case(project: Path, suite: Suite, fields: Mapping[str, object], file
 
 def _stored_trial(folder: RunFolder, request: Request) -> tuple[StoredTrial, Scorecard]:
     key = (request.case_id, request.attempt)
-    card = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == key), None)
     stored = folder.stored(*key)
-    if card is None or stored is None:
-        known = sorted({one.case_id for one in folder.scorecards()})
+    if stored is None:
+        known = sorted({one.case_id for one in folder.cards()})
         raise UsageError(
             f"run {folder.manifest.run!r} has no trial {request.case_id!r} attempt {request.attempt}",
             remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
@@ -289,7 +288,7 @@ def _stored_trial(folder: RunFolder, request: Request) -> tuple[StoredTrial, Sco
             "it has no result of the agent",
             remedy="record the missing answers and run it again",
         )
-    return stored, card
+    return stored, folder.scorecard(*key)
 
 
 def _source_cassette(project: Path, folder: RunFolder, case_id: str) -> Cassette:

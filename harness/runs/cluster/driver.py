@@ -1,8 +1,9 @@
 """The driver's side of a run on a cluster: refuses, prepares the nodes, assigns trials, and stores the results."""
 
 import os
+import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -40,6 +41,8 @@ from harness.suite.suites import case_of
 from harness.traces.exporting import otlp_headers
 
 _TAKES_WITHIN_S = 180.0
+_TELLS_AFTER_S = 5.0
+_INSTALL = "install the same version of harness, with its extra `ray`, in the Python of every node's `ray start`"
 _CLEARS_WITHIN_S = 40.0
 _PIECE_BYTES = 32 * 1024 * 1024
 
@@ -106,14 +109,18 @@ def asked(
 ) -> list[tuple[RunNode, Any]]:
     """Calls all nodes at once; returns the answers of the nodes that were not lost. Raises the problem that a node
     reports.
+
+    `timeout_s`: how long busy nodes are waited for, all together; if all are busy, until one is free.
     """
-    refs = [(station, ask(station)) for station in stations if not station.lost]
+    refs = {ask(station): station for station in stations if not station.lost}
+    if timeout_s is not None:
+        _wait_for(refs, timeout_s, say)
     answers = []
-    for station, ref in refs:
+    for ref, station in refs.items():
         try:
-            answer = ray.get(ref, timeout=timeout_s)
-        except RayTaskError:
-            raise
+            answer = ray.get(ref, timeout=timeout_s and _TELLS_AFTER_S)
+        except RayTaskError as error:
+            raise _not_installed(station.node, error) from None
         except GetTimeoutError:
             station.lost = True
             ray.kill(station.worker)
@@ -128,6 +135,20 @@ def asked(
     if not answers:
         raise SandboxError("no node of the cluster is left", remedy="`ray status` lists the nodes")
     return answers
+
+
+def _wait_for(refs: Mapping[Any, RunNode], timeout_s: float, say: Say) -> None:
+    for ref in ray.wait([*refs], num_returns=len(refs), timeout=_TELLS_AFTER_S)[1]:
+        say(f"node {refs[ref].node} is busy or starting: the run waits for it, up to {timeout_s:g} s")
+    ray.wait([*refs], num_returns=len(refs), timeout=timeout_s)
+    ray.wait([*refs], num_returns=1)
+
+
+def _not_installed(node: Node, error: RayTaskError) -> Exception:
+    """In words, if the node cannot import what it is sent; else the error itself."""
+    missing = re.search(r"^\w*(?:ModuleNotFound|Import)Error: .*", str(error), re.M)
+    problem = "" if missing is None else f"node {node} cannot load the harness: {missing[0]}"
+    return UsageError(problem, remedy=_INSTALL) if problem else error
 
 
 def _start_node(node: Node, jobs: int | None) -> RunNode:
@@ -148,7 +169,7 @@ def _answering(stations: Sequence[RunNode], say: Say) -> list[RunNode]:
     if others:
         raise UsageError(
             f"the harness on node {', '.join(others)} differs from the one on this machine",
-            remedy="install the same version of harness, with its extra `ray`, on every node",
+            remedy=_INSTALL,
         )
     return [station for station, _ in found]
 
@@ -206,12 +227,11 @@ def refuse_unshareable(plan: RunPlan) -> None:
                 f"case {case.id!r} is a task folder, which --executor ray does not support",
                 remedy="run it on one machine: omit --executor",
             )
-    for option, mode in (("--tools", plan.tools), ("--model", plan.model_mode)):
-        if mode == "record":
-            raise UsageError(
-                f"{option} record writes the project's cassettes, which --executor ray does not support",
-                remedy="record on one machine: omit --executor",
-            )
+    if "record" in (plan.tools, plan.model_mode):
+        raise UsageError(
+            "a run that records writes the project's cassettes, which --executor ray does not support",
+            remedy="record on one machine: omit --executor",
+        )
     for what, address in _addresses(plan):
         if _is_loopback(address):
             raise UsageError(

@@ -57,7 +57,8 @@ def suite_in(project: Path, suite: Suite) -> Suite:
 
 def _files(plan: RunPlan, snapshots: Sequence[Snapshot]) -> Iterator[ContextFile]:
     suite = plan.suite
-    yield from _files_below(plan.project / "suites", "suites")
+    for needed in _needed_folders(plan.project / "suites", suite.folder):
+        yield from _files_below(needed, f"suites/{needed.name}")
     yield from _files_below(plan.project / "images", "images")
     for folder, inside in sorted({one.folder: f"{one.environment}/{one.name}" for one in snapshots}.items(), key=str):
         if folder is not None:
@@ -68,6 +69,15 @@ def _files(plan: RunPlan, snapshots: Sequence[Snapshot]) -> Iterator[ContextFile
         if path.is_file():
             inside = f"cassettes/{suite.name}/{path.name}"
             yield ContextFile(path=inside, executable=False, content=path.read_bytes())
+
+
+def _needed_folders(suites: Path, own: Path) -> Iterator[Path]:
+    """The suite's own folder, those that are no suites, and those that a YAML file of it names: `../<folder>`."""
+    words = "".join(path.read_text(encoding="utf-8", errors="replace") for path in own.rglob("*.yaml"))
+    for folder in sorted(path for path in suites.iterdir() if path.is_dir()):
+        is_other_suite = folder.name != own.name and (folder / "suite.yaml").exists()
+        if not is_other_suite or f"../{folder.name}" in words:
+            yield folder
 
 
 def _files_below(folder: Path, inside: str) -> Iterator[ContextFile]:

@@ -5,12 +5,13 @@ folder -> suite and environment, hidden -> one recorded trial -> one replayed tr
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -20,6 +21,8 @@ from harness.errors import ExitCode, HarnessError, SandboxError, UsageError
 from harness.processes import partial_name
 from harness.runs.cases.from_trace import add_case, refuse_taken_case
 from harness.runs.commands.refusals import (
+    asked_model,
+    recorded_calls,
     refuse_recorded_secret,
     refuse_typed_texts,
     refuse_unusable,
@@ -28,6 +31,7 @@ from harness.runs.commands.refusals import (
 )
 from harness.runs.commands.suite_files import (
     CASES,
+    NOWHERE,
     STATE,
     StartingChecks,
     case_document,
@@ -36,6 +40,7 @@ from harness.runs.commands.suite_files import (
     declared_tools,
     environment_document,
     holding,
+    named_addresses,
     starting_checks,
     suite_document,
     write_cases,
@@ -43,7 +48,6 @@ from harness.runs.commands.suite_files import (
     write_suite,
 )
 from harness.runs.commands.working_folder import (
-    TASK,
     CommandRequest,
     FolderChoice,
     SecretTexts,
@@ -53,8 +57,6 @@ from harness.runs.commands.working_folder import (
     program_of,
     same_content,
     shown,
-    takes_task,
-    told_task,
 )
 from harness.runs.determinism import divergences
 from harness.runs.execution.run import Watch, run_plan
@@ -206,9 +208,9 @@ def _changed_files(before: EndState | None, after: EndState | None) -> list[str]
     return [f"files: {', '.join(paths[:_SHOWN])}{more}"]
 
 
-_OF_A_RUN = "--tools replay"
+_OF_A_RUN = "--live none"
 _BY_HAND = "start it by hand with the command in the suite's `tools:`"
-_OWN_REMEDY = "start it, or name another one: --provider, --mcp, --tool-host"
+_OWN_REMEDY = "start it, or correct its address in the variable, or the command of --mcp"
 
 
 @contextmanager
@@ -236,6 +238,7 @@ def _with_final_paths(text: str, shown: dict[str, str]) -> str:
 
 Say = Callable[[str], None]
 _WORDS = 4
+_HOSTS: Final = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,23 +260,26 @@ def record_command(project: Path, request: CommandRequest, say: Say) -> Recorded
 
     Raises UsageError for what cannot be recorded, each with its remedy.
     """
-    command = _typed_command(request)
-    task = request.task or told_task(command)
+    refuse_typed_texts(request)
+    command, task = agent_command(request.typed)
     name = request.case_id or _case_name(task)
+    command = _from_agent_files(request, project, command)
     known = _existing(project, request, command, name)
     with staging(project) as stage, in_terms_of(stage, request.suite):
         if known is None:
             refuse_taken(project, request.suite)
-            notes = _write_new(stage, request, command, name, task)
+            suite, recorded, notes = _record_new(stage, request, command, name, task, say)
         else:
             notes = _write_further(stage, request, known, name, task)
-        suite = load_suite(stage.world, str(stage.suite))
-        refuse_writes(request, suite)
-        say("running the command once, against what is real")
-        recorded = _replayed_trial(stage, request, suite, "record", say)
+            suite = load_suite(stage.world, str(stage.suite))
+            refuse_writes(request, suite)
+            say("running the command once, against what is real")
+            recorded = _replayed_trial(stage, request, suite, "record", say)
         refuse_unusable(request, suite, command, recorded)
         say("replaying it offline")
         notes += [f"it called {host}, which the gateway refused" for host in refused_hosts(recorded)]
+        if known is None and suite.model is None:
+            notes.append("no request to a model was seen: the suite declares none")
         replayed = compared(recorded, _replayed_trial(stage, request, suite, "replay", say))
         checks = _checks(stage, request, suite, recorded, replayed)
         case = {**_document(suite.cases[0]), **({"checks": checks.checks} if checks.checks else {})}
@@ -296,18 +302,21 @@ def record_command(project: Path, request: CommandRequest, say: Say) -> Recorded
     )
 
 
-def proposed_suite(typed: str) -> str:
+def proposed_suite(typed: Sequence[str]) -> str:
     """A name for the suite of a command, after its program."""
-    name = program_of(agent_command(typed)).lower()
+    name = program_of(agent_command(typed)[0]).lower()
     return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name).strip("-") or "command"
 
 
-def _typed_command(request: CommandRequest) -> tuple[str, ...]:
-    refuse_typed_texts(request)
-    command = agent_command(request.typed, request.task)
-    if takes_task(command) and request.task is None:
-        raise UsageError(f"the command has {TASK}, and there is no task", remedy="--task TEXT")
-    return command
+def _from_agent_files(request: CommandRequest, project: Path, command: tuple[str, ...]) -> tuple[str, ...]:
+    """The command with the files of its folder as those of the agent: a run reads them as they are then."""
+    here = request.folder.folder
+    if not here.is_relative_to(project) or command[0] == "sh":
+        return command
+    return tuple(
+        f"{{agent}}/{word}" if not Path(word).is_absolute() and (here / word).is_file() and ".." not in word else word
+        for word in command
+    )
 
 
 def _case_name(task: str) -> str:
@@ -324,55 +333,77 @@ def _existing(project: Path, request: CommandRequest, command: Sequence[str], na
     if tuple(agent.command) != tuple(command):
         raise UsageError(
             f"suite {request.suite!r} has another command: {shown(agent.command)}",
-            remedy="cases of a suite share one command: write the task as {task} in it (--from-command"
-            " 'PROGRAM {task}' --task TEXT), or record into another suite",
+            remedy="cases of a suite share one command, in which only the text of the task differs: record into another"
+            " suite: harness record NAME -- PROGRAM ...",
         )
-    option = request.changes_suite
-    if option is not None:
+    unknown = sorted(request.mcp.keys() - suite.servers.keys())
+    if unknown:
         raise UsageError(
-            f"suite {request.suite!r} exists: what {option} says is declared in its suite.yaml",
-            remedy=f"leave {option} out, or record into another suite",
+            f"suite {request.suite!r} exists, and has no server {unknown[0]!r}",
+            remedy="declare it in suite.yaml, or record into another suite",
         )
     refuse_taken_case(project, suite, name, suite.folder / CASES)
     return suite
 
 
-def _write_new(stage: Staging, request: CommandRequest, command: Sequence[str], name: str, task: str) -> list[str]:
-    declared = {
-        "model": declared_model(request),
-        "tools": declared_tools(request, stage.project),
-        "hosts": declared_hosts(request),
-        "secrets": list(request.secrets),
-    }
+def _record_new(
+    stage: Staging, request: CommandRequest, command: Sequence[str], name: str, task: str, say: Say
+) -> tuple[Suite, StoredTrial, list[str]]:
+    """Runs the command until it calls no host that is not declared yet; the suite then declares what it asked."""
     environment = stage.world / "images" / request.suite
-    notes: list[str] = []
-    if request.folder is not None:
-        notes += _copy_folder(request.folder, environment / "states" / STATE / "work", stage.project, request)
-    has_files = any((environment / "states" / STATE).rglob("*")) if request.folder is not None else False
-    write_environment(environment, environment_document(request.image, has_files=has_files))
+    files = environment / "states" / STATE / "work"
+    notes = _copy_folder(request.folder, files, stage.project, request)
+    write_environment(environment, environment_document(request.image, has_files=any(files.rglob("*"))))
     env, said = path_of_program(request, command)
-    document = suite_document(request.suite, command, env, declared)
-    write_suite(stage.suite, document, _plain_case(request, name, task))
-    if declared["tools"]:
+    texts = " ".join(path.read_bytes().decode("utf-8", "replace") for path in files.rglob("*") if path.is_file())
+    own, places = named_addresses(request.environment, texts)
+    model, tools = declared_model(request.environment), declared_tools(request, stage.project)
+    called = [f"{host}:80" for host in places]
+    is_own = any("{agent}" in word for word in command)
+    program = Path("../..", request.folder.folder.relative_to(stage.project)).as_posix() if is_own else None
+
+    def write(hosts: Iterable[str], model: dict[str, Any] | None) -> None:
+        declared = declared_hosts(hosts, places, allow_writes=request.allow_writes)
+        parts = {"model": model, "tools": tools, "hosts": declared}
+        document = suite_document(request.suite, command, {**env, **own}, parts, program)
+        write_suite(stage.suite, document, _plain_case(request, name, task))
+
+    write([*called, NOWHERE], model)
+    if tools:
         refresh_tools(stage.world, str(stage.suite), write=True)
-    images = ImageStore(stage.world) if isolates(request.sandbox) else None
-    SnapshotStore(stage.world, images).build(request.suite, STATE)
-    return [*notes, *said]
+    SnapshotStore(stage.world, ImageStore(stage.world) if isolates(request.sandbox) else None).build(
+        request.suite, STATE
+    )
+    while True:
+        write([*called, NOWHERE], model)
+        suite = load_suite(stage.world, str(stage.suite))
+        refuse_writes(request, suite)
+        say("running the command once, against what is real")
+        recorded = _replayed_trial(stage, request, suite, "record", say)
+        more = [host for host in refused_hosts(recorded) if host not in called and not host[0].isdigit()]
+        if not more or len(called) > _HOSTS:
+            break
+        called += more
+        say(f"it calls {', '.join(more)}")
+        for folder in ("cassettes", "runs"):
+            shutil.rmtree(stage.world / folder, ignore_errors=True)
+    calls = Counter((call.name, call.effect) for call in recorded_calls(recorded))
+    used = [host for host in called if any(one == f"http:{host.partition(':')[0]}" for one, _ in calls)]
+    for host in dict.fromkeys(one.partition(":")[0] for one in used):
+        mine = {effect: count for (one, effect), count in sorted(calls.items()) if one == f"http:{host}"}
+        seen = ", ".join(f"{count} {effect}{'s' * (count > 1)}" for effect, count in mine.items())
+        place = f" ({places[host]})" if host in places else ""
+        notes.append(f"host {host}{place}: {seen}, by method; `reads:` and `writes:` in suite.yaml change that")
+    write(used, model if asked_model(recorded.trial) else None)
+    return load_suite(stage.world, str(stage.suite)), recorded, [*notes, *said]
 
 
 def _write_further(stage: Staging, request: CommandRequest, known: Suite, name: str, task: str) -> list[str]:
     """The suite with the new case alone; its own cases are not needed."""
-    if request.folder is not None:
-        fresh, state = stage.world / "files", known.snapshot or STATE
-        notes = _copy_folder(request.folder, fresh, stage.project, request)
-        begins_with = stage.world / "snapshots" / (known.environment or "") / state / "files" / "work"
-        if not same_content(fresh, begins_with):
-            raise UsageError(
-                f"{request.folder.folder} is not what the cases of suite {request.suite!r} begin with",
-                remedy="leave --files out to begin with the suite's snapshot, or record into another suite",
-            )
-    else:
-        notes = []
+    fresh, state = stage.world / "files", known.snapshot or STATE
+    notes = _copy_folder(request.folder, fresh, stage.project, request)
+    if not same_content(fresh, stage.world / "snapshots" / (known.environment or "") / state / "files" / "work"):
+        notes.append(f"the folder has changed: the case begins with the snapshot of suite {request.suite!r}")
     shutil.copytree(known.folder, stage.suite, symlinks=True, dirs_exist_ok=True)
     path = stage.suite / "suite.yaml"
     document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))

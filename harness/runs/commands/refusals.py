@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.errors import HarnessError, ServiceError, UsageError
 from harness.runs.commands.working_folder import CommandRequest, SecretTexts, program_of
@@ -20,12 +21,19 @@ _TERMINAL = re.compile(
     re.IGNORECASE,
 )
 _NETWORK = re.compile(
-    r"could not resolve|name or service not known|temporary failure in name resolution|ENOTFOUND|EAI_AGAIN|getaddrinfo"
-    r"|connection (?:error|refused)|ECONNREFUSED|network is unreachable|nodename nor servname|urlopen error"
+    r"could not resolve|name or service not known|temporary failure in name resolution|\bENOTFOUND|EAI_AGAIN"
+    r"|getaddrinfo|connection (?:error|refused)|ECONNREFUSED|network is unreachable|nodename nor servname|urlopen error"
     r"|tunnel connection failed",
     re.IGNORECASE,
 )
 _BASE_URLS = "OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
+
+
+class RecordedCall(NamedTuple):
+    """One call of a tool or host."""
+
+    name: str
+    effect: str
 
 
 def refuse_writes(request: CommandRequest, suite: Suite) -> None:
@@ -44,7 +52,7 @@ def refuse_unusable(request: CommandRequest, suite: Suite, command: Sequence[str
     trial = stored.trial
     if trial.outcome == "harness_failed":
         raise ServiceError(f"the command could not be recorded: {trial.reason}")
-    if trial.outcome != "finished":
+    if trial.outcome != "finished" or _refused_writes(trial):
         raise _failed_command_error(request, suite, command, stored)
     unreadable = sorted(trial.recording.unreadable) if trial.recording is not None else []
     if unreadable:
@@ -57,39 +65,29 @@ def refuse_unusable(request: CommandRequest, suite: Suite, command: Sequence[str
         raise ServiceError(
             f"calls failed for the moment and could not be recorded: {', '.join(failed)}", remedy="record again"
         )
-    if suite.model is not None and not _asked_model(trial):
-        raise UsageError(
-            f"the command ended well, but no request to a model was seen{_refused_words(stored)}",
-            remedy=f"have the program read its address from {_BASE_URLS} (or HTTPS_PROXY, with the host declared:"
-            " --tool-host HOST); if it asks no model: --provider none",
-        )
+
+
+def asked_model(trial: Trial) -> bool:
+    """Whether a request to a model passed the gateway."""
+    return trial.model_use is not None or any(step.model is not None for step in trial.trajectory.steps)
+
+
+def recorded_calls(stored: StoredTrial) -> tuple[RecordedCall, ...]:
+    """The calls of tools and hosts that passed the gateway."""
+    seen = [span.attributes for span in stored.spans if names.TOOL_EFFECT in span.attributes]
+    return tuple(RecordedCall(str(one.get(names.TOOL_NAME)), str(one[names.TOOL_EFFECT])) for one in seen)
 
 
 def refused_hosts(stored: StoredTrial) -> tuple[str, ...]:
-    """Hosts that the command called and the gateway refused, as `--tool-host` takes them."""
+    """Hosts with ports that the command called and the gateway refused."""
     refused = [span.attributes for span in stored.spans if span.attributes.get(names.STEP_KIND) == names.REFUSED]
-    return tuple(sorted(_as_option(str(one.get(names.TOOL_NAME, "")).removeprefix("http:")) for one in refused))
-
-
-def _as_option(called: str) -> str:
-    host, _, port = called.rpartition(":")
-    match port:
-        case "443":
-            return host
-        case "80":
-            return f"http://{host}"
-        case _:
-            return called
+    return tuple(sorted({str(one.get(names.TOOL_NAME, "")).removeprefix("http:") for one in refused}))
 
 
 def _refused_writes(trial: Trial) -> bool:
     """Whether the gateway refused a request because it would write to a host."""
     observations = (one for step in trial.trajectory.steps for one in step.observations)
     return any(one.error is not None and "would write" in one.error.message for one in observations)
-
-
-def _asked_model(trial: Trial) -> bool:
-    return trial.model_use is not None or any(step.model is not None for step in trial.trajectory.steps)
 
 
 def _failed_command_error(
@@ -119,7 +117,7 @@ def _remedy_of_failure(
             " limit: use its mode for scripts"
         )
     return (
-        _remedy_of_unreached(suite, stored, printed)
+        _remedy_of_unreached(request, suite, stored, printed)
         or "a case is made of a command that ends with exit status 0: correct it, or add `|| true` if that is meant"
     )
 
@@ -133,22 +131,19 @@ def _remedy_of_missing(request: CommandRequest, program: str) -> str:
     return f"{program!r} was not found on this machine: install it, or give its whole path"
 
 
-def _remedy_of_unreached(suite: Suite, stored: StoredTrial, printed: str) -> str | None:
-    hosts = refused_hosts(stored)
-    if hosts:
-        return "declare what it calls: " + " ".join(f"--tool-host {host}" for host in hosts)
+def _remedy_of_unreached(request: CommandRequest, suite: Suite, stored: StoredTrial, printed: str) -> str | None:
     if _refused_writes(stored.trial):
         return "it wrote to a host: --allow-writes, if the host's state may be discarded"
+    hosts = refused_hosts(stored)
+    if hosts:
+        return "declare what it calls in `hosts:` of suite.yaml: " + ", ".join(hosts)
+    if "ModuleNotFoundError" in printed and isolates(request.sandbox):
+        return "the image has none of your packages: --image NAME (images/NAME/requirements.txt), or --sandbox local"
     if not _NETWORK.search(printed):
         return None
-    if suite.model is None:
-        return "it asks something that is not declared: --provider openai|anthropic|URL, --tool-host HOST"
-    if not _asked_model(stored.trial):
-        return (
-            f"no request to a model was seen: have the program read its address from {_BASE_URLS};"
-            " other hosts are declared by --tool-host HOST"
-        )
-    return "the sandbox has no network but the gateway: declare what it calls, --tool-host HOST"
+    if suite.model is not None and asked_model(stored.trial):
+        return "the sandbox has no network but the gateway: have the program read addresses from variables"
+    return f"no request to a model was seen: have the program read its address from {_BASE_URLS}, and export its key"
 
 
 def _refused_words(stored: StoredTrial) -> str:
@@ -164,20 +159,19 @@ def _last_lines(ended: ProgramExit) -> str:
 
 
 def refuse_typed_texts(request: CommandRequest) -> None:
-    """Raises UsageError for an empty task, and for an option whose text would be stored: a secret, or not UTF-8."""
-    if request.task is not None and not request.task.strip():
-        raise UsageError("the text of --task is empty", remedy="--task TEXT, or leave the option out")
+    """Raises UsageError for a text that would be stored: a secret, or not UTF-8."""
     secrets = SecretTexts.of_environment(request.environment)
-    typed = [("--from-command", request.typed), ("--task", request.task or "")]
+    typed = [("the command", " ".join(request.typed))]
     typed += [(f"--mcp {name}", command) for name, command in request.mcp.items()]
-    typed += [("--tool-host", host) for host in request.hosts]
-    typed += [("--provider", provider) for provider in request.providers]
     for option, text in typed:
         if any("\ud800" <= letter <= "\udfff" for letter in text):
             raise UsageError(f"the text of {option} is not UTF-8", remedy="type it in UTF-8")
         why = secrets.reason(text.encode("utf-8"))
         if why is not None:
-            raise UsageError(f"{option} {why}; suite.yaml would store it", remedy=_remedy_of_secret(option))
+            raise UsageError(
+                f"{option} {why}; suite.yaml would store it",
+                remedy="take it out: the program, or the server, reads it from a variable",
+            )
 
 
 def refuse_recorded_secret(cassette: Path, shown: Path, secrets: SecretTexts) -> list[str]:
@@ -189,13 +183,7 @@ def refuse_recorded_secret(cassette: Path, shown: Path, secrets: SecretTexts) ->
     if name is not None:
         raise UsageError(
             f"what was recorded holds the value of the environment variable {name}; {shown} would store it",
-            remedy=f"--secret {name} replaces it in all that is stored; or keep it out of what the command reads",
+            remedy="keep it out of what the command reads",
         )
     why = secrets.reason(content)
     return [] if why is None else [f"{shown} {why}: read it before you commit it"]
-
-
-def _remedy_of_secret(option: str) -> str:
-    if option.startswith("--mcp"):
-        return "take it out, and let the server read a variable: --secret NAME"
-    return "take it out: keys of models are added by the gateway (--api-key NAME), and MCP servers get --secret NAME"

@@ -1,5 +1,6 @@
 """The suite that is made of a command: its files, its declarations, and its first checks."""
 
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,17 +25,17 @@ from harness.values import JsonObject
 AGENT: Final = "command"
 STATE: Final = "start"
 CASES: Final = "cases.yaml"
-_SUITE_HEADING = "# Made by `harness record --from-command`; it is yours to edit.\n"
+_SUITE_HEADING = "# Made by `harness record`; it is yours to edit.\n"
 _CASES_HEADING = "# The checks are starting checks: what was observed once. Read them before you rely on them.\n"
 _LIMITS: Final = {"steps": 500, "memory_mb": 2048, "processes": 512, "disk_mb": 256, "output_kb": 1024}
 """A coding agent is a larger program than most agents of a suite."""
 
 
 def suite_document(
-    name: str, command: Sequence[str], env: Mapping[str, str], declared: Mapping[str, Any]
+    name: str, command: Sequence[str], env: Mapping[str, str], declared: Mapping[str, Any], files: str | None
 ) -> dict[str, Any]:
-    """`suite.yaml`; `declared` holds `model`, `tools`, `hosts` and `secrets` as far as there are any."""
-    agent: dict[str, Any] = {"command": list(command), "answer": "stdout"}
+    """`suite.yaml`; `declared` holds `model`, `tools` and `hosts` as far as there are any."""
+    agent: dict[str, Any] = {"command": list(command), **({"files": files} if files else {}), "answer": "stdout"}
     if env:
         agent["env"] = dict(env)
     return {
@@ -88,60 +89,84 @@ def _yaml_bytes(heading: str, document: object) -> bytes:
     return (heading + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=118)).encode("utf-8")
 
 
-_KEYS: Final = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_MODELS: Final = {
+    "openai": (("OPENAI_BASE_URL", "OPENAI_API_BASE"), ("OPENAI_API_KEY",)),
+    "anthropic": (("ANTHROPIC_BASE_URL",), ("ANTHROPIC_API_KEY",)),
+    "gemini": (("GOOGLE_GEMINI_BASE_URL",), ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+}
+"""Provider -> the variables of its SDKs for the address, and for the key."""
 _PORTS: Final = {"http": 80, "https": 443}
+NOWHERE: Final = "nowhere.invalid"
+"""Declared while the command is recorded, so that the gateway stands in the way of every host that it calls."""
 
 
-def declared_model(request: CommandRequest) -> dict[str, Any] | None:
-    """The suite's `model:`; None if it asks none. Raises UsageError for a key that is not set."""
-    if request.providers == ("none",):
-        return None
-    named = request.providers or tuple(name for name, key in _KEYS.items() if request.environment.get(key))
-    if not named:
-        raise UsageError(
-            f"the environment has no key of a model: neither {' nor '.join(_KEYS.values())} is set",
-            remedy="export one of them, name a compatible server (--provider URL), or say that the command asks no"
-            " model (--provider none)",
-        )
-    urls = [name for name in named if name not in _KEYS]
-    if not urls:
-        if request.api_key is not None:
-            raise UsageError("--api-key is for a server of your own", remedy="name its address: --provider URL")
-        for name in named:
-            _require(request.environment, _KEYS[name])
-        return {"providers": {name: {} for name in dict.fromkeys(named)}, "prices": "packaged"}
-    if len(named) > 1 or "none" in named:
-        raise UsageError(
-            f"--provider {' --provider '.join(named)} cannot stand together",
-            remedy="name openai, anthropic or both, or one URL, or none",
-        )
-    if request.api_key is not None:
-        _require(request.environment, request.api_key)
-    key = {} if request.api_key is None else {"api_key": request.api_key}
-    return {"base_url": _address("--provider", urls[0]).geturl(), **key}
+def declared_model(environment: Mapping[str, str]) -> dict[str, Any] | None:
+    """The suite's `model:`, as the SDKs would find it; None if no variable says where a model is."""
+    providers: dict[str, dict[str, str]] = {}
+    for name, (addresses, keys) in _MODELS.items():
+        address = next((one for one in addresses if environment.get(one)), None)
+        key = next((one for one in keys if environment.get(one)), None)
+        if address is not None:
+            providers[name] = {"base_url": _address(address, environment[address]).geturl()}
+        if key is not None and (address is not None or key != keys[0]):
+            providers.setdefault(name, {})["api_key"] = key
+        elif key is not None:
+            providers[name] = {}
+    return {"providers": providers, "prices": "packaged"} if providers else None
 
 
 def declared_tools(request: CommandRequest, project: Path) -> list[dict[str, Any]]:
     """A group of tools for each MCP server."""
-    for name in request.secrets:
-        _require(request.environment, name)
-    env = {name: f"${{{name}}}" for name in request.secrets}
     return [
         {
             "server": name,
-            "mcp": {"command": _server_command(name, command, request, project), **({"env": env} if env else {})},
+            "mcp": {"command": _server_command(name, command, request, project)},
             **({"disposable": True} if request.allow_writes else {}),
         }
         for name, command in request.mcp.items()
     ]
 
 
-def declared_hosts(request: CommandRequest) -> list[dict[str, Any]]:
-    """The hosts that the command calls by itself."""
+def declared_hosts(called: Iterable[str], addresses: Mapping[str, str], *, allow_writes: bool) -> list[dict[str, Any]]:
+    """The hosts that the command calls by itself; `addresses`: where a name leads that only stands for one."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in called:
+        host, _, typed = one.partition(":")
+        port = int(typed or 443)
+        known = found.setdefault(host, {"host": host, "ports": []})
+        known["ports"].append(port)
+        if host in addresses:
+            known["base_url"] = addresses[host]
+        elif port not in _PORTS.values():
+            known["base_url"] = f"http://{host}:{port}"
     return [
-        {**_host(typed), **({"disposable": True} if request.allow_writes else {})}
-        for typed in dict.fromkeys(request.hosts)
+        {
+            **{name: value for name, value in one.items() if value != [80, 443]},
+            **({"disposable": True} if allow_writes and one["host"] != NOWHERE else {}),
+        }
+        for one in found.values()
     ]
+
+
+def named_addresses(environment: Mapping[str, str], text: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The variables for the agent whose values are addresses and whose names are in the program's text, and where names
+    lead that stand for an address of this machine: a sandbox has no other way to it.
+    """
+    env: dict[str, str] = {}
+    places: dict[str, str] = {}
+    models = {one for addresses, keys in _MODELS.values() for one in (*addresses, *keys)}
+    for name, value in sorted(environment.items()):
+        address = _parsed(value)
+        if address is None or name in models or "proxy" in name.lower() or not re.search(rf"\b{name}\b", text):
+            continue
+        host = address.hostname or ""
+        if host == "localhost" or host.replace(".", "").isdigit() or ":" in host:
+            alias = f"{name.lower().replace('_', '-').strip('-')}.test"
+            places[alias] = f"{address.scheme}://{address.netloc}"
+            env[name] = f"http://{alias}{address.path}"
+        else:
+            env[name] = value
+    return env, places
 
 
 def _server_command(name: str, command: str, request: CommandRequest, project: Path) -> list[str]:
@@ -151,7 +176,7 @@ def _server_command(name: str, command: str, request: CommandRequest, project: P
         raise UsageError(f"the command of MCP server {name!r} cannot be read: {error}") from None
     if not words:
         raise UsageError(f"MCP server {name!r} has no command", remedy="--mcp NAME='PROGRAM ARGUMENT ...'")
-    return [_as_project_path(word, request.started_in, project) for word in words]
+    return [_as_project_path(word, request.folder.folder, project) for word in words]
 
 
 def _as_project_path(word: str, started_in: Path, project: Path) -> str:
@@ -165,33 +190,12 @@ def _as_project_path(word: str, started_in: Path, project: Path) -> str:
     return str(real)
 
 
-def _host(typed: str) -> dict[str, Any]:
-    name, is_named, url = typed.partition("=")
-    if is_named:
-        upstream = _address("--tool-host", url)
-        return {"host": name.lower(), "base_url": upstream.geturl()}
-    address = _address("--tool-host", typed if "://" in typed else f"https://{typed}")
-    host = address.hostname or ""
-    if address.path.strip("/") or address.query:
-        raise UsageError(f"--tool-host {typed}: a host is declared without a path", remedy=f"--tool-host {host}")
-    if host == "localhost" or host.replace(".", "").isdigit() or ":" in host:
-        raise UsageError(
-            f"--tool-host {typed}: a program in a sandbox reaches hosts by name only",
-            remedy=f"give it a name that the command uses: --tool-host shop.test={address.geturl()}",
-        )
-    port = address.port
-    if address.scheme == "https" and port is None:
-        return {"host": host}
-    return {"host": host, "ports": [port or _PORTS[address.scheme]], "base_url": f"{address.scheme}://{address.netloc}"}
-
-
-def _address(option: str, typed: str) -> SplitResult:
-    address = _parsed(typed)
+def _address(variable: str, value: str) -> SplitResult:
+    address = _parsed(value)
     if address is None:
-        expected = "openai, anthropic, none or an http(s) URL" if option == "--provider" else "a host or an http(s) URL"
-        raise UsageError(f"{option}: expected {expected}, found {typed[:200]!r}")
+        raise UsageError(f"{variable}: expected an http(s) URL, found {value[:200]!r}")
     if address.username or address.password:
-        raise UsageError(f"{option}: an address with a password would be stored", remedy="take it out of the URL")
+        raise UsageError(f"{variable}: an address with a password would be stored", remedy="take it out of the URL")
     return address
 
 
@@ -203,14 +207,6 @@ def _parsed(typed: str) -> SplitResult | None:
     except ValueError:
         return None
     return address if valid else None
-
-
-def _require(environment: Mapping[str, str], name: str) -> None:
-    if not environment.get(name):
-        raise UsageError(
-            f"the environment variable {name} is not set",
-            remedy=f"export {name}=...; the gateway adds it outside of the sandbox, and it is never stored",
-        )
 
 
 _WORK: Final = PurePosixPath("/work")

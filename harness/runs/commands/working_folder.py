@@ -151,7 +151,8 @@ def _walk(choice: FolderChoice, folder: Path, above: str, left_out: list[str]) -
                 left_out.append(inside)
                 continue
             if _matches_any(inside.lower(), _SECRET) and not path.name.lower().endswith(_TEMPLATES):
-                raise _secret(inside, "may hold secrets, by its name")
+                left_out.append(inside)
+                continue
         yield path, inside
         if path.is_dir() and not path.is_symlink():
             yield from _walk(choice, path, f"{inside}/", left_out)
@@ -200,25 +201,15 @@ def _secret(inside: str, why: str) -> UsageError:
 class CommandRequest:
     """One command, and what it may reach."""
 
-    typed: str
-    """The command as it was typed."""
+    typed: tuple[str, ...]
+    """The words behind `--`."""
     suite: str
     case_id: str | None = None
     """None: words of the task."""
-    task: str | None = None
-    """None: what the command itself tells."""
-    folder: FolderChoice | None = None
-    """The folder that it works in; None: an empty one, or that of the suite."""
-    providers: tuple[str, ...] = ()
-    """`openai`, `anthropic`, a base URL, or `none`; empty: those whose keys the environment has."""
-    api_key: str | None = None
-    """The environment variable with the key for a base URL."""
+    folder: FolderChoice
+    """The folder that it works in."""
     mcp: Mapping[str, str]
     """Name -> the command of an MCP server."""
-    hosts: tuple[str, ...] = ()
-    """Hosts that it calls over HTTP: names, URLs, or `NAME=URL`."""
-    secrets: tuple[str, ...] = ()
-    """Environment variables that MCP servers get."""
     allow_writes: bool = False
     """Whether tools and hosts may be written to."""
     sandbox: ProviderName = "docker"
@@ -226,24 +217,8 @@ class CommandRequest:
     """An image of the project that the command runs in; None: the built-in one."""
     seconds: float = 600.0
     budget: Budget | None = None
-    started_in: Path
-    """The folder that relative paths of MCP commands are read from."""
     environment: Mapping[str, str]
-    """The user's own environment: keys, and where programs are searched for."""
-
-    @property
-    def changes_suite(self) -> str | None:
-        """The first option that says what a new suite declares; None: there is none."""
-        given: dict[str, object] = {
-            "--provider": self.providers,
-            "--api-key": self.api_key,
-            "--mcp": self.mcp,
-            "--tool-host": self.hosts,
-            "--secret": self.secrets,
-            "--image": self.image,
-            "--allow-writes": self.allow_writes,
-        }
-        return next((option for option, value in given.items() if value), None)
+    """The user's own environment: keys, addresses, and where programs are searched for."""
 
 
 TASK: Final = "{task}"
@@ -254,58 +229,34 @@ _OF_A_SHELL = re.compile(r"[|&;<>()$`*?~\[\n#]|^\s*[A-Za-z_][A-Za-z0-9_]*=")
 _IN_QUOTES = re.compile(r"[$`]")
 _INTERPRETER = re.compile(r"(?:ba|da|z|k|fi|a)?sh|python[\d.]*|perl|ruby|node")
 _TAKES_CODE = re.compile(r"-[A-Za-z]*[ce]|--eval")
-_TASK_WORD = re.compile(r"(?<![^\s;&|(])([\"']?)\{task\}\1(?![^\s;&|)])")
 
 
-def agent_command(typed: str, task: str | None = None) -> tuple[str, ...]:
-    """The words of the command; with `sh -c` before it if it uses what only a shell can do.
+def agent_command(typed: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The words of the command, and its task: the last word of several words, which becomes `{task}`.
 
-    A word that is the whole `task` becomes `{task}`. In a command for a shell, `{task}` becomes `"$1"`, so that no
-    character of a task is read by the shell. Raises UsageError for a command that cannot be read.
+    One word alone is read as a shell reads it, and run by one if it uses what only a shell can do; its task is the
+    whole. Raises UsageError for a command that cannot be read.
     """
+    if len(typed) == 1 and _needs_shell(typed[0]):
+        return ("sh", "-c", typed[0]), typed[0]
     try:
-        words = shlex.split(typed)
+        words = shlex.split(typed[0]) if len(typed) == 1 else list(typed)
     except ValueError as error:
         raise UsageError(
-            f"the command {typed[:200]!r} cannot be read: {error}", remedy="close its quotation marks"
+            f"the command {typed[0][:200]!r} cannot be read: {error}", remedy="close its quotation marks"
         ) from None
-    if not words:
-        raise UsageError("the command is empty", remedy="--from-command 'PROGRAM ARGUMENT ...'")
-    if not _needs_shell(typed):
-        _refuse_task_in_code(words)
-        return tuple(TASK if task is not None and word == task else word for word in words)
-    if TASK not in typed:
-        return ("sh", "-c", typed)
-    script = _TASK_WORD.sub('"$1"', typed)
-    if TASK in script or any(TASK in quoted[0][1:-1] != TASK for quoted in _QUOTED.finditer(typed)):
-        raise UsageError(
-            "in a command for a shell, {task} must be a word of its own",
-            remedy="put spaces around {task}, or put the command into a script that takes the task as its argument",
-        )
-    return ("sh", "-c", script, "sh", TASK)
+    if not words or not words[0]:
+        raise UsageError("the command is empty", remedy="harness record -- PROGRAM ARGUMENT ...")
+    for at in range(len(words) - 1, 0, -1):
+        if len(words[at].split()) > 1 and not _is_code(words, at):
+            return (*words[:at], TASK, *words[at + 1 :]), words[at]
+    return tuple(words), shlex.join(words)
 
 
-def _refuse_task_in_code(words: Sequence[str]) -> None:
-    """Raises UsageError if the task would be read as code, as in `sh -c 'echo {task}'`."""
-    for before, option, code in zip(words, words[1:], words[2:], strict=False):
-        program = before.rpartition("/")[2]
-        if TASK in code and _TAKES_CODE.fullmatch(option) and _INTERPRETER.fullmatch(program):
-            raise UsageError(
-                f"{program} {option} would run the text of {TASK} as code",
-                remedy=f"leave `{program} {option}` out: a command that needs a shell is run by one, and {TASK} is one"
-                " argument; or put the code into a script that takes the task as its argument",
-            )
-
-
-def takes_task(command: Sequence[str]) -> bool:
-    """Whether the command has a place for the task."""
-    return any(TASK in word for word in command)
-
-
-def told_task(command: Sequence[str]) -> str:
-    """The task of a command without a place for it: its last word of several words, else the whole command."""
-    sentences = [word for word in command if len(word.split()) > 1]
-    return sentences[-1] if sentences else shlex.join(command)
+def _is_code(words: Sequence[str], at: int) -> bool:
+    """Whether the word is code for the program before it, as in `python3 -c 'print(1)'`."""
+    program = words[at - 2].rpartition("/")[2] if at > 1 else ""
+    return bool(_TAKES_CODE.fullmatch(words[at - 1]) and _INTERPRETER.fullmatch(program))
 
 
 def shown(command: Sequence[str]) -> str:
@@ -314,10 +265,12 @@ def shown(command: Sequence[str]) -> str:
 
 
 def program_of(command: Sequence[str]) -> str:
-    """The name of its program, without folder and ending; of a shell's command, that of the first one."""
+    """The name of its program, or of the file that an interpreter runs, without folder and ending."""
     words = shlex.split(command[2], comments=False) if tuple(command[:2]) == ("sh", "-c") else list(command)
-    first = next((word for word in words if not re.match(r"[A-Za-z_][A-Za-z0-9_]*=", word)), "command")
-    return first.rpartition("/")[2].partition(".")[0]
+    named = [word for word in words if not re.match(r"[A-Za-z_][A-Za-z0-9_]*=", word)]
+    first = named[0].rpartition("/")[2] if named else "command"
+    ran = next((word for word in named[1:] if not word.startswith("-")), first)
+    return (ran if _INTERPRETER.fullmatch(first) and ran != TASK else first).rpartition("/")[2].partition(".")[0]
 
 
 def _needs_shell(typed: str) -> bool:
@@ -328,12 +281,19 @@ def _needs_shell(typed: str) -> bool:
 
 def path_of_program(request: CommandRequest, command: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """The variable PATH for the agent, and what to say of it; nothing if the sandbox finds the program by itself."""
-    word = command[0] if command[0] != "sh" else program_of(command)
-    if isolates(request.sandbox) or "/" in word or shutil.which(word, path=local_search_path()) is not None:
+    word = command[0] if command[0] != "sh" else shlex.split(command[2])[0]
+    if isolates(request.sandbox) or "/" in word:
         return {}, []
     found = shutil.which(word, path=request.environment.get("PATH"))
-    if found is None:
+    is_own = has_own_packages([word], request.environment)
+    if found is None or (not is_own and shutil.which(word, path=local_search_path()) is not None):
         return {}, []
     folder = str(Path(found).parent)
     note = f"suite.yaml names {folder} of this machine, where {word!r} was found: `env: PATH` of the agent"
     return {"PATH": f"{folder}:{local_search_path()}"}, [note]
+
+
+def has_own_packages(words: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Whether the program is one of a virtual environment of this machine, whose packages no image has."""
+    found = shutil.which(words[0], path=environment.get("PATH"))
+    return found is not None and (Path(found).parent.parent / "pyvenv.cfg").is_file()

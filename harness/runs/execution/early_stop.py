@@ -79,7 +79,7 @@ def stop_rule(plan: RunPlan, folder: RunFolder) -> EarlyStop | None:
         return None
     rule = EarlyStop(planned=folder.manifest.planned, floor=plan.early.floor)
     finished = folder.finished()
-    for card in folder.scorecards():
+    for card in folder.cards():
         if (card.case_id, card.attempt) in finished:
             rule.note(card)
     return rule

@@ -11,13 +11,14 @@ from pydantic import JsonValue
 from harness.errors import SnapshotError, UsageError
 from harness.gateway.contract import ServiceOpener
 from harness.runs.plan.plan import RunPlan, secret_values
-from harness.sandbox.environment import Environment, load_environment
-from harness.sandbox.images.recipe import BROWSER_IMAGE
+from harness.sandbox.environment import BASE_IMAGE, Environment, load_environment
+from harness.sandbox.images.recipe import BROWSER_IMAGE, image_names
 from harness.sandbox.leftovers import left_on_machine, remove_all
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.snapshots import SnapshotStore
 from harness.suite.cases import Case, StateProbe
 from harness.suite.checks import looks_of, needs_browser
+from harness.suite.documents import open_document
 from harness.suite.suites import Suite
 from harness.users.users import asked_models
 from harness.values import digest_of
@@ -40,6 +41,8 @@ class Needs:
     services: Mapping[str, str]
     """Service -> its image, of the services to start; empty if their answers are replayed."""
     browser: bool
+    own_image: str | None = None
+    """The agent's own image, if it declares one."""
     tasks: tuple[Case, ...] = ()
     """Planned cases that are task folders, each with a sandbox of its own."""
 
@@ -54,7 +57,7 @@ def needs_of(plan: RunPlan) -> Needs:
     suite = plan.suite
     environment = load_environment(plan.project, suite.environment) if suite.environment else None
     version = suite.agents.get(plan.agent or suite.default_agent)
-    own = {version.image} if version is not None and version.image is not None else set()
+    own = version.image if version is not None else None
     planned = {one.case_id for one in plan.own}
     browser, image = needs_browser(suite), environment.image if environment else "base"
     started = environment.services if environment is not None and plan.tools != "replay" else ()
@@ -62,9 +65,10 @@ def needs_of(plan: RunPlan) -> Needs:
         plan=plan,
         environment=environment,
         image=image,
-        images=frozenset({image, *own, *({BROWSER_IMAGE} if browser else ())}),
+        images=frozenset({image, *([own] if own else []), *({BROWSER_IMAGE} if browser else ())}),
         services={name: environment.image_of(name) for name in started} if environment is not None else {},
         browser=browser,
+        own_image=own,
         tasks=tuple(case for case in suite.cases if case.id in planned and case.task_folder is not None),
     )
 
@@ -75,6 +79,7 @@ def refuse_unmet(needs: Needs) -> None:
     _refuse_keyless(plan)
     refuse_unaskable(suite, needs.environment)
     if needs.containers:
+        _refuse_unknown_images(needs)
         return
     if needs.tasks:
         raise UsageError(
@@ -84,16 +89,33 @@ def refuse_unmet(needs: Needs) -> None:
         raise UsageError("the suite needs a browser, which is a container", remedy="use --sandbox docker")
     if needs.services:
         raise UsageError(
-            f"--tools {plan.tools} needs the environment's services, which are containers",
-            remedy="use --sandbox docker, or --tools replay",
+            f"`{plan.tools}` tools need the environment's services, which are containers",
+            remedy="use --sandbox docker, or --live none",
         )
+
+
+def _refuse_unknown_images(needs: Needs) -> None:
+    """Raises InvalidDocument at the field that names an image which the project does not have."""
+    suite, environment = needs.plan.suite, needs.environment
+    named: list[tuple[Path, tuple[str, ...], str]] = []
+    if environment is not None:
+        file = environment.folder / "environment.yaml"
+        named = [(file, ("services", service, "image"), image) for service, image in needs.services.items()]
+        named.append((file, ("image",), environment.image))
+    version = needs.plan.agent or suite.default_agent
+    named.append((suite.folder / "suite.yaml", ("agents", version, "image"), needs.own_image or BASE_IMAGE))
+    known = image_names(needs.plan.project / "images")
+    for file, at, image in named:
+        if image not in {*known, BROWSER_IMAGE}:
+            open_document(file).refuse(*at, problem=f"there is no image {image!r}", remedy=f"known: {', '.join(known)}")
 
 
 def _refuse_keyless(plan: RunPlan) -> None:
     """Raises UsageError if a live model of agents or users has no key in the environment."""
-    if plan.model is not None and plan.suite.model is None and plan.suite.user.model is None:
+    has_none = plan.suite.model is None and plan.suite.user.model is None
+    if plan.model in ("live", "record") and plan.tools == "replay" and has_none:
         raise UsageError(
-            f"--model {plan.model}: the suite {plan.suite.name!r} declares no model",
+            f"the model cannot be live, or recorded: the suite {plan.suite.name!r} declares no model",
             remedy="declare one in suite.yaml: `model: {api_key: NAME_OF_A_VARIABLE}`",
         )
     if plan.suite.model is not None and plan.model_mode in ("live", "record"):
@@ -109,7 +131,7 @@ def _refuse_keyless(plan: RunPlan) -> None:
             model.mode,
             secret_values(plan.suite),
             model=f"the model of `{place}`",
-            otherwise="--model replay (of `harness optimise`: --user-mode replay)",
+            otherwise="--live none",
         )
 
 

@@ -47,7 +47,7 @@ def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
     if problems:
         raise ServiceError(
             "some servers that this run needs cannot be reached:\n" + "\n".join(f"  {problem}" for problem in problems),
-            remedy="start them, or replay: --tools replay, --model replay (of `harness optimise`: --user-mode replay)",
+            remedy="start them, or replay: --live none",
         )
 
 
@@ -105,7 +105,8 @@ def _tool_targets(plan: RunPlan, secrets: Mapping[str, str]) -> list[_Target]:
     if plan.tools not in ("live", "record"):
         return []
     suite = plan.suite
-    needed = _needed(plan) & external_servers(suite)
+    named = _needed(plan) & external_servers(suite)
+    needed = {name for name in named if not name.endswith(".invalid")}  # such a name leads nowhere, by its standard
     own = suite.model_copy(update={"servers": {name: one for name, one in suite.servers.items() if name in needed}})
     own = own.model_copy(update={"hosts": tuple(host for host in suite.hosts if host.tool in needed)})
     reached = upstreams(own, {}, secrets, "preflight")

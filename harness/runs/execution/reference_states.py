@@ -94,7 +94,7 @@ def _refuse_replayed(suite: Suite, compared: ComparedCase, place: str) -> None:
     if replayed is not None:
         raise UsageError(
             f"{place}: the probe {replayed.name!r} is answered by the cassette, and a replay has no state to compare",
-            remedy="run with restored services: --tools sealed",
+            remedy="run with restored services: --live sealed",
         )
 
 

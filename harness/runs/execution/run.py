@@ -287,6 +287,7 @@ def manifest_of(job: Job) -> RunManifest:
         gates=plan.gates,
         scorer_versions=job.scorer.versions,
         planned=plan.own,
+        selected=len({one.case_id for one in plan.planned}) < len(suite.cases),
         variants=tuple(
             VariedTrial(case_id=case_id, attempt=attempt, variant=variant)
             for (case_id, attempt), variant in plan.variants.items()

@@ -176,7 +176,7 @@ def _has_id(case: Case, pattern: str) -> bool:
 def _succeeded(run: RunFolder) -> set[str]:
     """Cases of which every attempt of the run succeeded."""
     by_case: dict[str, list[bool]] = {}
-    for card in run.scorecards():
+    for card in run.cards():
         by_case.setdefault(card.case_id, []).append(card.success is True)
     return {case_id for case_id, successes in by_case.items() if all(successes)}
 

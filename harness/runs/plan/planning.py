@@ -40,8 +40,17 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
         _refuse_other_agent(options)
         return _plan_of_run(project, options, run_path(project, options.resume))
     if options.suite is None:
-        raise UsageError("give a suite, or a run to resume: --resume RUN")
+        return _plan_of_suite(project, options, _only_suite(project))
     return _plan_of_suite(project, options, options.suite)
+
+
+def _only_suite(project: Path) -> str:
+    """The name of the project's suite. Raises UsageError if there is none, or if there are several."""
+    names = sorted(path.parent.name for path in project.glob("suites/*/suite.yaml"))
+    if len(names) != 1:
+        remedy = f"name one of them: {', '.join(names)}" if names else "harness init, or harness record -- PROGRAM ..."
+        raise UsageError(f"the project has {len(names)} suites, and none is named", remedy=remedy)
+    return names[0]
 
 
 def _refuse_other_agent(options: RunOptions) -> None:
@@ -58,7 +67,7 @@ def _refuse_other_agent(options: RunOptions) -> None:
 
 def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
     if options.refresh and "record" not in (options.tools, options.model):
-        raise UsageError("--refresh needs --tools record or --model record")
+        raise UsageError("--refresh needs --live tools,record, model,record or all,record")
     if options.replay == "lenient" and options.tools != "replay":
         raise UsageError("replay=`lenient` needs tools=`replay`")
     suite = load_suite(project, name)

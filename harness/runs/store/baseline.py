@@ -69,7 +69,7 @@ def baseline_of(folder: RunFolder, allow_unmeasured: int = 0, cases: Collection[
 
     `cases`: those of the suite; each that was not planned is a trial that was not measured.
     """
-    manifest, cards = folder.manifest, folder.scorecards()
+    manifest, cards = folder.manifest, folder.cards()
     measured = sum(card.outcome in MEASURED for card in cards)
     left_out = set(cases) - {one.case_id for one in manifest.planned}
     planned = len(manifest.planned) + len(left_out)
@@ -190,30 +190,25 @@ def latest_comparable(runs: Path, manifest: RunManifest, *, same_agent: bool = F
 
 def runs_in(runs: Path) -> list[RunFolder]:
     """All readable run folders, by name."""
-    names = sorted(path for path in runs.glob("*") if not path.name.startswith("."))
-    return [run for run in map(_open_run, names) if run is not None]
+    return opened_in(runs)[0]
 
 
-def damaged_in(runs: Path) -> dict[str, str]:
-    """Run -> why it cannot be opened; a folder that is not that of a run is not among them."""
-    found = {}
+def opened_in(runs: Path) -> tuple[list[RunFolder], dict[str, str]]:
+    """All readable run folders, by name; and run -> why it cannot be opened. A folder that is not that of a run is in
+    neither.
+    """
+    readable, damaged = list[RunFolder](), dict[str, str]()
     for path in sorted(path for path in runs.glob("*") if not path.name.startswith(".")):
         try:
-            _ = RunFolder.open(path).manifest
+            run = RunFolder.open(path)
+            _ = run.manifest  # its latest scoring is read here
         except UsageError:
             continue
         except ResultsError as error:
-            found[path.name] = error.message
-    return found
-
-
-def _open_run(path: Path) -> RunFolder | None:
-    try:
-        run = RunFolder.open(path)
-        _ = run.manifest  # its latest scoring is read here
-    except (ResultsError, UsageError):
-        return None
-    return run
+            damaged[path.name] = error.message
+        else:
+            readable.append(run)
+    return readable, damaged
 
 
 def _finished(run: RunFolder) -> bool:

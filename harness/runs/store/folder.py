@@ -1,6 +1,7 @@
 """Run folders: found by name or path, written trial by trial, and read with their later scorings."""
 
 import gc
+import hashlib
 import os
 import re
 import shutil
@@ -14,9 +15,20 @@ from threading import Lock
 from types import TracebackType
 from typing import Self, TypeVar
 
-from harness.disk import is_folder, make_folder, write_atomically
+from harness.disk import is_folder, make_folder, read_plain_file, write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.processes import partial_name
+from harness.runs.store.figures import (
+    Counts,
+    Pool,
+    Row,
+    Stamp,
+    counts_of,
+    digest_of_stamps,
+    read_head,
+    stored_rows,
+    write_figures,
+)
 from harness.runs.store.manifest import (
     MANIFEST,
     RunManifest,
@@ -33,9 +45,11 @@ from harness.runs.store.storage import (
     commit_folder,
     json_bytes,
     json_line,
+    open_checked,
     parsed,
     read_as,
     read_checked,
+    read_part,
     remove_unfinished,
     verify_checksums,
 )
@@ -142,6 +156,8 @@ def _document_of_trial(folder: Path, name: str, shape: type[_Document]) -> _Docu
 RUN_SCORES = "run_scores.json"
 _SCORING = "scoring.json"
 _SCORECARDS = "scorecards.jsonl"
+_PLACES = "places.txt"
+"""A line for each scorecard: digest, offset and length of its line, and its trial."""
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -150,6 +166,7 @@ class Scorings:
 
     def __init__(self, run: Path) -> None:
         self._folder = run / "scores"
+        self._read: tuple[str, Scoring] | None = None
 
     def folders(self) -> list[Path]:
         """One a scoring, the first one first; empty if the run was not scored again."""
@@ -158,25 +175,46 @@ class Scorings:
         found = (path for path in self._folder.iterdir() if _NUMBER.fullmatch(path.name))
         return sorted(found, key=lambda path: int(path.name))
 
-    def add(self, scorecards: Sequence[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
-        """Commits a further scoring and gives its folder; the earlier ones stay as they are."""
+    @property
+    def state(self) -> str:
+        """Changes with the latest scoring; empty if there is none."""
+        folder = self._last()
+        return "" if folder is None else f"{folder.name} {read_as(folder / CHECKSUMS_FILE, dict[str, str])}"
+
+    def add(self, scorecards: Iterable[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
+        """Commits a further scoring, of which one card at a time is in memory, and gives its folder; the earlier ones
+        stay as they are.
+        """
         last = self._last()
         number = 1 if last is None else int(last.name) + 1
         target = self._folder / str(number)
-        commit_folder(
-            target,
-            {
-                _SCORECARDS: b"".join(json_line(card) for card in scorecards),
+        cards, places = self._folder.with_name(partial_name(_SCORECARDS)), list[bytes]()
+        try:
+            with cards.open("xb") as stream:
+                for card in scorecards:
+                    line = json_line(card)
+                    where = f"{hashlib.sha256(line).hexdigest()} {stream.tell()} {len(line)}"
+                    places.append(f"{where} {card.case_id}/{card.attempt}\n".encode())
+                    stream.write(line)
+            files: dict[str, bytes | Path] = {
+                _SCORECARDS: cards,
+                _PLACES: b"".join(places),
                 RUN_SCORES: json_bytes([score.model_dump() for score in run_scores]),
                 _SCORING: json_bytes(scoring),
-            },
-        )
+            }
+            commit_folder(target, files)
+        finally:
+            cards.unlink(missing_ok=True)
         return target
 
     def latest(self) -> Scoring | None:
         """By which suite and scorers the run was scored last; None if it was not scored again."""
         folder = self._last()
-        return None if folder is None else parsed(folder / _SCORING, read_checked(folder, _SCORING), Scoring)
+        if folder is None:
+            return None
+        if self._read is None or self._read[0] != folder.name:  # a scoring is never changed
+            self._read = folder.name, parsed(folder / _SCORING, read_checked(folder, _SCORING), Scoring)
+        return self._read[1]
 
     def run_scores(self) -> tuple[Score, ...] | None:
         """The figures over the whole run; None if it was not scored again."""
@@ -185,13 +223,30 @@ class Scorings:
             None if folder is None else parsed(folder / RUN_SCORES, read_checked(folder, RUN_SCORES), tuple[Score, ...])
         )
 
-    def scorecards(self) -> list[Scorecard]:
+    def scorecards(self) -> Iterator[Scorecard]:
         """One a trial that was scored again."""
         folder = self._last()
-        if folder is None:
-            return []
-        path = folder / _SCORECARDS
-        return [parsed(path, line, Scorecard) for line in read_checked(folder, _SCORECARDS).splitlines()]
+        if folder is not None:
+            with open_checked(folder, _SCORECARDS) as lines:
+                for line in lines:
+                    yield parsed(folder / _SCORECARDS, line, Scorecard)
+
+    def scorecard(self, key: TrialKey) -> Scorecard | None:
+        """That of one trial, read alone; None if it was not scored again."""
+        folder = self._last()
+        places = b"" if folder is None else read_checked(folder, _PLACES)
+        end = places.find(f" {key[0]}/{key[1]}\n".encode())
+        if folder is None or end < 0:
+            return None
+        try:
+            digest, start, length = places[places.rfind(b"\n", 0, end) + 1 : end].split()
+            line = read_part(folder / _SCORECARDS, int(start), int(length), digest.decode())
+            found = parsed(folder / _SCORECARDS, line, Scorecard)
+        except (ValueError, OverflowError):
+            found = None
+        if found is None or (found.case_id, found.attempt) != key:
+            raise ResultsError(f"{folder / _PLACES} does not lead to the trial", remedy="score the run again")
+        return found
 
     def _last(self) -> Path | None:
         return next(reversed(self.folders()), None)
@@ -242,6 +297,9 @@ class RunFolder:
         self._lock = lock
         self._scorings = Scorings(path)
         self._threads = Lock()
+        self._pool = Pool()
+        self._rows: dict[TrialKey, Row] = {}
+        """Of trials that this process has committed or scored."""
         self._is_plain = False
         """Whether the trials are known to be plain files and folders, as those are that this process writes."""
 
@@ -340,6 +398,7 @@ class RunFolder:
                 if isinstance(file, Path) and file.parent == target:  # of the first record itself
                     files[name] = aside / name
             commit_folder(target, files)
+            self._note(scorecard)
         return target
 
     def adopt(self, other: "RunFolder") -> None:
@@ -377,9 +436,7 @@ class RunFolder:
 
     def scorecard(self, case_id: str, attempt: int) -> Scorecard:
         """The latest scorecard of one committed trial; raises ResultsError naming a damaged file."""
-        later = self._scorings.scorecards()
-        found = next((card for card in later if (card.case_id, card.attempt) == (case_id, attempt)), None)
-        return found or self.first_scorecards([(case_id, attempt)])[0]
+        return self._scorings.scorecard((case_id, attempt)) or self.first_scorecards([(case_id, attempt)])[0]
 
     @property
     def scorings(self) -> int:
@@ -389,8 +446,9 @@ class RunFolder:
     @gc_paused()
     def finished(self) -> frozenset[TrialKey]:
         """The trials that need not be run again: committed, and not failed by the harness."""
-        done = [folder for folder in self._committed_folders() if first_scorecard(folder).outcome != "harness_failed"]
-        return frozenset(key_of(folder) for folder in done)
+        self._check_trials()
+        rows = (row for _, row in self._all_rows() if row is not None)
+        return frozenset(key for key, _, card in rows if card.outcome != "harness_failed")
 
     def trials(self) -> Iterator[StoredTrial]:
         """The committed trials in the planned order; raises ResultsError naming a damaged file."""
@@ -413,13 +471,37 @@ class RunFolder:
     @gc_paused()
     def scorecards(self) -> tuple[Scorecard, ...]:
         """The latest scorecard of each committed trial, in the planned order."""
+        return tuple(self.each_scorecard())
+
+    def each_scorecard(self) -> Iterator[Scorecard]:
+        """The same; of a run that was not scored again one at a time."""
         later = {(card.case_id, card.attempt): card for card in self._scorings.scorecards()}
-        return tuple(later.get(key_of(folder)) or first_scorecard(folder) for folder in self._committed_folders())
+        for folder in self._committed_folders():
+            yield later.get(key_of(folder)) or first_scorecard(folder)
 
     def earlier_tries(self) -> tuple[Scorecard, ...]:
         """The scorecards of tries that another one followed."""
         asides = [aside for place in self._committed_folders() for aside in place.parent.glob(f"{place.name}.failed-*")]
         return tuple(parsed(one / "scorecard.json", read_checked(one, "scorecard.json"), Scorecard) for one in asides)
+
+    @gc_paused()
+    def cards(self) -> tuple[Scorecard, ...]:
+        """As `scorecards`, without evidence of checks, reasons of passed ones and explanations of figures: for tables,
+        and for runs of any length.
+        """
+        return tuple(self.each_card())
+
+    def each_card(self) -> Iterator[Scorecard]:
+        """The same, one at a time."""
+        return (row[2] for _, row in self._all_rows() if row is not None)
+
+    def counts(self) -> Counts:
+        """How many trials succeeded and failed."""
+        head = read_head(self.path, self._state())
+        keys = ((one.case_id, one.attempt) for one in self._manifest.planned)
+        if head is not None and head.stamps == digest_of_stamps(map(self._stamp, keys)):
+            return head.counts
+        return counts_of(self.each_card())
 
     def run_scores(self) -> tuple[Score, ...]:
         """The latest figures over the whole run; empty if none was written yet."""
@@ -434,10 +516,10 @@ class RunFolder:
         self._must_write()
         write_atomically(self.path / RUN_SCORES, json_bytes([score.model_dump() for score in run_scores]))
 
-    def write_scorecards(self, scorecards: Sequence[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
+    def write_scorecards(self, scorecards: Iterable[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
         """A further scoring beside the earlier ones, which stay as they are; gives its folder."""
         self._must_write()
-        return self._scorings.add(scorecards, run_scores, scoring)
+        return self._scorings.add(map(self._note, scorecards), run_scores, scoring)
 
     def verify(self) -> None:
         """Reads everything against its checksums; raises ResultsError naming the first damaged file."""
@@ -445,10 +527,15 @@ class RunFolder:
             verify_checksums(folder)
 
     def close(self) -> None:
-        """Lets others write; safe to call twice."""
+        """Stores the figures and lets others write; safe to call twice."""
         if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+            try:
+                write_figures(self.path, self._state(), self._all_rows())
+            except (OSError, ResultsError):
+                pass  # a damaged folder is told of when it is read
+            finally:
+                self._lock.close()
+                self._lock = None
 
     def __enter__(self) -> Self:
         return self
@@ -461,6 +548,10 @@ class RunFolder:
     def _must_write(self) -> None:
         if self._lock is None:
             raise ResultsError(f"run folder {str(self.path)!r} is open for reading only")
+
+    @cached_property
+    def _trials(self) -> str:
+        return str(self.path / TRIALS)
 
     @cached_property
     def _planned(self) -> frozenset[TrialKey]:
@@ -479,7 +570,45 @@ class RunFolder:
             check_below(self.path / TRIALS)
             self._is_plain = True
 
-    def _committed_folders(self) -> list[Path]:
+    def _note(self, card: Scorecard) -> Scorecard:
+        stamp = self._stamp(key := (card.case_id, card.attempt))
+        if stamp is not None:
+            self._rows[key] = key, stamp, self._pool.slim(card)
+        return card
+
+    def _stamp(self, key: TrialKey) -> Stamp | None:
+        """None: there is no such trial, or it is damaged."""
+        try:
+            found = os.lstat(f"{self._trials}/{key[0]}/{key[1]}/scorecard.json")
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns
+
+    def _state(self) -> str:
+        return hashlib.sha256(read_plain_file(self.path / MANIFEST) + self._scorings.state.encode()).hexdigest()
+
+    def _all_rows(self) -> Iterator[tuple[TrialKey, Row | None]]:
+        """Of every planned trial its latest slim scorecard; None: it has none. What this process knows, then what is
+        stored with the run, each if the trial has not changed since; else the trial's own files are read.
+        """
+        stored = stored_rows(self.path, self._state())
+        later: dict[TrialKey, Scorecard] | None = None
+        for one in self._manifest.planned:
+            key = one.case_id, one.attempt
+            stamp, known = self._stamp(key), stored(key)
+            row = self._rows.get(key, known)
+            if stamp is not None and row is not None and row[1] == stamp:
+                yield key, row
+            elif stamp is not None or self._trial_folder(key).is_dir():
+                self._check_trials()
+                if later is None:
+                    later = {(one.case_id, one.attempt): self._pool.slim(one) for one in self._scorings.scorecards()}
+                card = later.get(key) or first_scorecard(self._trial_folder(key))
+                yield key, (key, stamp or (-1, -1), self._pool.slim(card))
+            else:
+                yield key, None
+
+    def _committed_folders(self) -> Iterator[Path]:
         self._check_trials()
-        places = [self._trial_folder((one.case_id, one.attempt)) for one in self._manifest.planned]
-        return [place for place in places if place.is_dir()]
+        places = (self._trial_folder((one.case_id, one.attempt)) for one in self._manifest.planned)
+        return (place for place in places if place.is_dir())

@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from harness.disk import UnusableEntry, check_entries, flush_folder
 from harness.errors import UsageError
@@ -23,8 +24,9 @@ SUITE_NAME = r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]{0,254}$"
 RUN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$"
 
 
-class PlannedTrial(Frozen):
-    """One planned trial of a run: a case and the number of the attempt."""
+@dataclass(frozen=True, kw_only=True, slots=True, config=ConfigDict(extra="forbid", defer_build=True))
+class PlannedTrial:
+    """One planned trial of a run: a case and the number of the attempt. A run may have 100,000 of them."""
 
     case_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     """As in the suite; it becomes a folder's name."""
@@ -102,6 +104,8 @@ class RunManifest(Frozen):
     """The suite that was *run*, if the run was scored again with another one."""
     planned: tuple[PlannedTrial, ...]
     """In the order of the suite's cases, then by attempt; all results have this order."""
+    selected: bool = False
+    """Whether only some of the suite's cases were planned, such as those that failed in another run."""
     shard: str | None = Field(default=None, pattern=r"^[1-9][0-9]*/[1-9][0-9]*$")
     """`2/4`: the second of four parts, which `harness merge` puts together; None: a whole run."""
 

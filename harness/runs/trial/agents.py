@@ -182,14 +182,22 @@ class ProgramAgent:
         )
 
 
+_DERIVED = frozenset({"__pycache__", ".git"})
+_OF_PROJECT = frozenset({"suites", "images", "snapshots", "cassettes", "baselines", "runs"})
+
+
 def _agent_files(source: Path | None) -> dict[str, Path]:
     """Every file by its name inside the folder, sorted folder by folder."""
     if source is None:
         return {}
     found: list[Path] = []
+    is_project = any((source / name).is_dir() for name in ("suites", ".harness"))
     for folder, folders, names in os.walk(source):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        found += [Path(folder) / name for name in sorted(names)]
+        at = Path(folder)
+        folders[:] = sorted(name for name in folders if name not in _DERIVED and not is_file(at / name / "pyvenv.cfg"))
+        if is_project and at == source:  # the program is the whole project, without what the harness keeps in it
+            folders[:] = [name for name in folders if name not in _OF_PROJECT and not name.startswith(".")]
+        found += [at / name for name in sorted(names) if not (is_project and at == source and name.startswith("."))]
     return {path.relative_to(source).as_posix(): path for path in found}
 
 

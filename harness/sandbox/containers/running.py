@@ -5,6 +5,7 @@ restart of the engine does to it.
 import compileall
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -144,11 +145,20 @@ def engine_errors(what: str) -> Iterator[None]:
         raise SandboxError(f"{what}: {error}", remedy="see what `harness doctor` says") from error
 
 
+_NO_PYTHON = re.compile(r"python3\W*(: executable file)? not found", re.IGNORECASE)
+"""What runc, crun and Podman say of a program that the image does not have."""
+
+
 @contextmanager
 def _refusals() -> Iterator[None]:
     try:
         yield
     except APIError as error:
+        if _NO_PYTHON.search(str(error.explanation)):
+            raise SandboxError(
+                "the image has no python3, which starts every sandbox: install it in the image's Dockerfile",
+                remedy="RUN apt-get update && apt-get install -y python3 (3.10 or later)",
+            ) from None
         raise SandboxError(f"the container cannot be started: {error.explanation}", remedy=_remedy(error)) from None
 
 

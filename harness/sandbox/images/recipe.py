@@ -7,7 +7,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import ImageError, InvalidDocument
+from harness.errors import InvalidDocument, UsageError
 from harness.sandbox.environment import BASE_IMAGE
 from harness.sandbox.images.building import DEBIAN
 from harness.values import digest_of
@@ -55,7 +55,7 @@ class Recipe:
 def read_recipe(images: Path, name: str) -> Recipe:
     """The recipe of the image `name`.
 
-    Raises ImageError that lists the existing images, or InvalidDocument for a Dockerfile that does not name its base
+    Raises UsageError that lists the existing images, or InvalidDocument for a Dockerfile that does not name its base
     image.
     """
     folder = images / name
@@ -64,7 +64,7 @@ def read_recipe(images: Path, name: str) -> Recipe:
     dockerfile = folder / "Dockerfile"
     if not dockerfile.is_file():
         known = ", ".join(sorted({*image_names(images), *_BUILT_IN}))
-        raise ImageError(f"there is no image {name!r}: {dockerfile} is missing", remedy=f"known: {known}")
+        raise UsageError(f"there is no image {name!r}: {dockerfile} is missing", remedy=f"known: {known}")
     text = _file_text(dockerfile)
     on = _BASE.search(text)
     if on is None or _FROM.search(text) is None:

@@ -132,7 +132,7 @@ def wheels_context(requirements: str, machine: str, cache: Path, progress: Progr
     folder = cache / "wheels" / f"{wheels_digest(requirements)[:24]}-{machine}"
     if not folder.is_dir():
         progress(f"fetching the wheels of {requirements.count('==')} requirements")
-        _fetch(requirements, machine, folder)
+        _fetch(requirements, machine, folder, progress)
     names = sorted(path.name.removesuffix(".dist-info") for path in (folder / "site").glob("*.dist-info"))
     listed = "".join(f"python:{name.replace('-', '=', 1)}\n" for name in names)
     return (
@@ -142,13 +142,13 @@ def wheels_context(requirements: str, machine: str, cache: Path, progress: Progr
     )
 
 
-def _fetch(requirements: str, machine: str, folder: Path) -> None:
+def _fetch(requirements: str, machine: str, folder: Path, progress: Progress) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.parent / partial_name("fetching")
     try:
         temporary.mkdir()
         (temporary / "requirements.txt").write_text(requirements, encoding="utf-8")
-        _install(temporary / "requirements.txt", temporary / "site", machine)
+        _install(temporary / "requirements.txt", temporary / "site", machine, progress)
         (temporary / "requirements.txt").unlink()
         shutil.rmtree(temporary / "site" / "bin", ignore_errors=True)
         if not folder.is_dir():
@@ -159,13 +159,14 @@ def _fetch(requirements: str, machine: str, folder: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _install(requirements: Path, site: Path, machine: str) -> None:
+def _install(requirements: Path, site: Path, machine: str, progress: Progress) -> None:
     # As constraints too: pip otherwise takes the newest release for a requirement with extras (`pydantic[email]>=2`),
     # and then refuses it, because that release has no hash. pip refuses a constraint that names extras itself.
     constraints = requirements.with_name("constraints.txt")
     constraints.write_text(_EXTRAS.sub(r"\1", requirements.read_text(encoding="utf-8")), encoding="utf-8")
     constrained = ("--constraint", str(constraints))
-    run_pip(requirements, machine, "--require-hashes", *constrained, "--no-compile", "--target", str(site))
+    options = ("--require-hashes", *constrained, "--no-compile", "--target", str(site))
+    run_pip(requirements, machine, *options, progress=progress)
     constraints.unlink()
 
 

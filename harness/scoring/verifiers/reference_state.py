@@ -285,7 +285,7 @@ class EqualsReferenceState(Frozen):
     reads and the words of its answer do not matter. Tables are compared by their rows, the rows of a query in any
     order, other probes by JSON value, without the `volatile` and `generated_ids` of a probe's tool. Columns are left
     out by the probe's `sql.ignore`. What differs between two plays of the reference is undecided.
-    Needs restored services (`--tools sealed`, `record` or `live`): a replay has no
+    Needs restored services (`--live sealed` or `tools`): a replay has no
     state. Without a stored state of the reference, or without an answer of a probe, the check is undecided.
     """
 

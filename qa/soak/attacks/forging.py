@@ -84,7 +84,7 @@ def rows_in(sandbox: str) -> Iterator[Row]:
     with project() as here, serve_models() as models, served(_shop, path="") as url:
         models.think = _asks_for_both
         _write(here, url, models.url)
-        live = ["--sandbox", sandbox, "--jobs", "2", "--tools", "live", "--model", "live"]
+        live = ["--sandbox", sandbox, "--jobs", "2", "--live", "all"]
         done = here("run", "s", "--run-name", "r", *live, timeout_s=600)
         if done.returncode not in {0, 1}:
             yield row_of(f"forged evidence, {sandbox}", len(FORGERIES), [("run", done.stderr[-300:])])

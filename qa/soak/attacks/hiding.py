@@ -76,7 +76,7 @@ def unpriced(sandbox: str) -> Row:
     with project() as here, serve_models() as models:
         models.think = lambda results: Thought("All is done.")
         here.write(_PRICED.format(model=models.url), "- {id: c, task: chat, limits: {cost_usd: 1.0}}\n", _AGENT)
-        run = ["run", "s", "--sandbox", sandbox, "--model", "live", "--fail-under", "task_success=0.99", "--run-name"]
+        run = ["run", "s", "--sandbox", sandbox, "--live", "model", "--fail-under", "task_success=0.99", "--run-name"]
         (here.suite / "agent" / "hiding.txt").write_text("", encoding="utf-8")
         done = here(*run, "cheap")
         asked = len([path for path, _, body in models.seen if body])

@@ -174,7 +174,7 @@ def _write(here: Project, url: str) -> None:
 def _asked(here: Project, run: str, sandbox: str, requests: list[Request]) -> list[str]:
     """What the agent was answered."""
     (here.suite / "agent" / "requests.json").write_text(json.dumps(requests), encoding="utf-8")
-    words = ["run", "s", "--sandbox", sandbox, "--model", "live", "--run-name", run]
+    words = ["run", "s", "--sandbox", sandbox, "--live", "model", "--run-name", run]
     done = here(*words, env={"MODEL_KEY": KEY}, timeout_s=400)
     assert done.returncode == 0, done.stderr[-500:]
     with tarfile.open(here.folder / "runs" / run / "trials" / "c" / "1" / "end_state.tar") as tar:

@@ -90,7 +90,16 @@ def _received(here: Project, url: str, sandbox: str, mode: str, *, declared: boo
         here.folder / "cassettes", ignore_errors=True
     )  # a recorded answer has no cookies, which are not stored
     refreshed = here("tool", "refresh", "s", env=KNOWN)
-    words = ["run", "s", "--sandbox", sandbox, "--tools", mode, "--model", mode, "--run-name", run]
+    words = [
+        "run",
+        "s",
+        "--sandbox",
+        sandbox,
+        "--live",
+        {"replay": "none", "live": "all", "record": "all,record"}[mode],
+        "--run-name",
+        run,
+    ]
     done = here(*words, env=KNOWN, timeout_s=300)
     archive = here.folder / "runs" / run / "trials" / "c" / "1" / "end_state.tar"
     assert archive.exists(), f"{refreshed.stderr[-300:]}\n{done.stdout[-300:]}\n{done.stderr[-600:]}"

@@ -161,8 +161,8 @@ def _verbs(origins: Origins) -> list[tuple[list[str], dict[str, str]]]:
     }
     return [
         (["tool", "refresh", "s"], {}),
-        ([*_RUN, "--tools", "live", "--model", "live", "--run-name", "live", "--otlp", f"{url}/collector"], collector),
-        ([*_RUN, "--tools", "record", "--model", "record", "--run-name", "record"], {}),
+        ([*_RUN, "--live", "all", "--run-name", "live", "--otlp", f"{url}/collector"], collector),
+        ([*_RUN, "--live", "all,record", "--run-name", "record"], {}),
         # A trial whose model answered nobody is no measurement, and is not judged.
         (["import", "openai-chat", "told.jsonl", "--run-name", "told"], {}),
         (["judge", "run", "told", "--rubric", "tool_agent"], {}),

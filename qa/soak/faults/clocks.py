@@ -21,7 +21,7 @@ _STEPPED = (
 def _moved(what: str, ns: int, sandbox: str, *, stopped: bool = False) -> Fault:
     stop, go_on = ("kill -STOP $!; ", "sleep 3; kill -CONT $!; ") if stopped else ("", "")
     script = _STEPPED.format(sandbox=sandbox, ns=ns, stop=stop, go_on=go_on) + _SAME
-    return Fault(what=f"{sandbox}: {what}", script=script, says="4/4 succeeded")
+    return Fault(what=f"{sandbox}: {what}", script=script, says="4/4 passed")
 
 
 FAULTS = tuple(

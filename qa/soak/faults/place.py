@@ -92,7 +92,7 @@ def place() -> Iterator[Place]:
         for words in (
             "HARNESS snapshot build kiosk open",
             "HARNESS tool refresh SUITE",
-            f"HARNESS run SUITE --tools record --sandbox local --run-name {UNDISTURBED}",
+            f"HARNESS run SUITE --live tools,record --sandbox local --run-name {UNDISTURBED}",
         ):
             done = made.typed(words)
             assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"

@@ -148,7 +148,7 @@ FAULTS = (
         what="launchers of `local` killed in mid-run",
         script=f"{_RUN} --trials 3 --jobs 2 & until ls runs/it/trials/*/1 >&/dev/null; do sleep 0.05; done; "
         "until pkill -KILL -P $!; do sleep 0.02; done; wait $!",
-        says="12/12 succeeded",
+        says="12/12 passed",
     ),
     Fault(
         what="8 processes or threads: some trials cannot be started",

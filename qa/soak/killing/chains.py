@@ -16,6 +16,7 @@ from qa.soak.killing.aim import moment_in
 from qa.soak.killing.commands import Commands, Ended
 from qa.soak.killing.project import SUITE_NAME, write_dockerfile, write_project
 from qa.soak.killing.remains import remains
+from tests.cli.starting import LIVE
 
 RUN_PHASES = ("restore", "run", "score", "write", "teardown")
 _LONGEST = 6
@@ -67,7 +68,7 @@ class Field:
         self._runs += 1
         name = f"killed-{self._runs}"
         folder, kills, kept = self.project / "runs" / name, list[Kill](), dict[str, object]()
-        first = ("run", SUITE_NAME, "--run-name", name, "--sandbox", provider, "--tools", tools, "--jobs", "1")
+        first = ("run", SUITE_NAME, "--run-name", name, "--sandbox", provider, "--live", LIVE[tools], "--jobs", "1")
         for _ in range(min(_LONGEST, wanted.total())):
             phase = max(wanted, key=lambda one: wanted[one] + self.random.random())
             words = ("run", "--resume", name, "--jobs", "1") if folder.exists() else first
@@ -133,7 +134,7 @@ class Field:
         """An undisturbed run and its scorecards."""
         if (provider, tools) not in self._undisturbed:
             name = f"undisturbed-{provider}-{tools}"
-            words = ("--run-name", name, "--sandbox", provider, "--tools", tools, "--jobs", "1")
+            words = ("--run-name", name, "--sandbox", provider, "--live", LIVE[tools], "--jobs", "1")
             ended = self.commands.ok("run", SUITE_NAME, *words)
             self._undisturbed[provider, tools] = ended, scorecards(self.project / "runs" / name)
         return self._undisturbed[provider, tools]

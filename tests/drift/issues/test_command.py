@@ -54,6 +54,8 @@ def test_a_run_is_filed_into_the_folder_listed_and_printed_beforehand(tmp_path: 
     assert (0, "") == (dry.returncode, dry.stderr)
     assert dry.stdout.startswith("would file get_order (breaking): 1 change\n")
     assert not list(tmp_path.glob("issues/*.md"))
+    at_github = harness(tmp_path, "file", "nightly", "--dry-run", "--tracker", "github")
+    assert (0, dry.stdout, "GITHUB_TOKEN is not set") == (0, at_github.stdout, at_github.stderr[9:32])
     done = harness(tmp_path, "file", "nightly")
     assert (0, "") == (done.returncode, done.stderr)
     assert "nightly" not in done.stdout.splitlines()[0]

@@ -1,13 +1,11 @@
 """Small agents of three wire formats: plain HTTP, a loop over model and tools, the whole history sent each time."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from tests.gateway.conftest import Agent
 
 Json = dict[str, Any]
-Loop = Callable[[Agent], str]
 
 
 def post(agent: Agent, path: str, body: Json) -> Json:

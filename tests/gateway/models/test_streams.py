@@ -3,7 +3,6 @@
 import http.client
 import json
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from harness.cassettes.cassette import load_cassette
 from harness.suite.suites import Suite
 from tests.gateway.conftest import UnixConnection
-from tests.gateway.models.agents import chat_agent
 from tests.gateway.models.model_server import ModelServer, Thought
 
 HELLO = {"model": "small-1", "messages": [{"role": "user", "content": "Hello"}]}
@@ -226,15 +224,6 @@ def test_a_request_is_told_by_what_matters_in_it(play) -> None:
     assert [200, 200, 424] == answers
 
 
-def test_volatile_fields_can_be_left_out_by_the_suite(play, suite: Suite) -> None:
-    loose = suite.model_copy(update={"model": suite.model.model_copy(update={"ignore": ("x_request",)})})
-    answers = []
-    for mode, number in (("record", 1), ("replay", 2)):
-        ask = HELLO | {"x_request": number}
-        play("live", lambda agent, ask=ask: answers.append(agent.ask("POST", CHAT, ask)[0]), model=mode, suite=loose)
-    assert [200, 200] == answers
-
-
 def test_secrets_that_tools_hand_out_stand_in_no_cassette_and_still_match(play, run, shop, tmp_path: Path) -> None:
     token = "tok_5f3a9c_very_long"
     shop.answer = (200, {"Content-Type": "application/json"}, json.dumps({"token": token}).encode())
@@ -249,10 +238,3 @@ def test_secrets_that_tools_hand_out_stand_in_no_cassette_and_still_match(play, 
 
     assert () == replayed.misses
     assert token not in (tmp_path / "cassettes/breakfast/c1.yaml").read_text()
-
-
-def test_parallel_trials_do_not_mix(play) -> None:
-    loop = partial(chat_agent, stream=True)
-    play("record", loop, model="record")
-    records = [play("replay", loop, model="replay") for _ in range(3)]
-    assert [{"exact": 2}] * 3 == [record.model_tiers for record in records]

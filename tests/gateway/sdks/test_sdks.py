@@ -84,7 +84,18 @@ def project(tmp_path_factory: pytest.TempPathFactory, python: Path, models: Mode
 
 def run(project: Path, agent: str, mode: str, *, keys: bool = True, name: str | None = None) -> Trial:
     name = name or f"{agent}-{mode}"
-    words = ["run", "s", "--agent", agent, "--model", mode, "--sandbox", "local", "--run-name", name]
+    words = [
+        "run",
+        "s",
+        "--agent",
+        agent,
+        "--live",
+        {"live": "model", "record": "model,record", "replay": "none"}[mode],
+        "--sandbox",
+        "local",
+        "--run-name",
+        name,
+    ]
     words += ["--budget", "tokens=100000"] if mode == "live" else []
     env = {
         name: value

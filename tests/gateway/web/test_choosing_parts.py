@@ -192,6 +192,10 @@ def test_what_is_ignored_is_no_part_of_the_key(browse, host, rule: object, reque
             b'--x\r\ncontent-disposition: form-data; name="_method"',
         ),
         ("/", JSON, b'{"_method": "DELETE"}'),
+        ("/", JSON, b'\xef\xbb\xbf{"_method": "DELETE"}'),
+        ("/", JSON, '{"_method": "DELETE"}'.encode("utf-16")),
+        ("/", JSON, b'{"n": NaN, "_method": "DELETE"}'),
+        ("/", {"Content-Type": "application/x-www-form-urlencoded"}, b"a=" + b"1" * 1_100_000 + b"&_method=DELETE"),
         ("/graphql?query=mutation{a}", {}, None),
     ],
 )
@@ -209,6 +213,13 @@ def test_a_disguised_write_is_refused_like_a_write(browse, host, outside, target
     browse("live", play, host=kept)
     assert [403, 403, 200] == [status for status, *_ in answers]
     assert ["/?method=list&http_method=GET&url=x"] == [path for _, path, *_ in outside.asked]
+
+
+def test_a_body_in_an_encoding_that_nothing_is_found_in_is_refused(browse, host, outside) -> None:
+    answers: list[tuple[int, dict, bytes]] = []
+    coded = [("POST", "/", {"Content-Encoding": name}, b"\x1f\x8b") for name in ("x-gzip", "gzip, gzip", "compress")]
+    browse("live", asking(*coded, into=answers), host=host)
+    assert ([415] * 3, []) == ([status for status, *_ in answers], outside.asked)
 
 
 @pytest.mark.parametrize(

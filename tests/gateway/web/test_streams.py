@@ -6,10 +6,7 @@ import time
 
 import pytest
 
-from harness.gateway.contract import SessionRequest
-from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
-from harness.suite.hosts import HostSpec
 from tests.gateway.web.hostile import HOST, ask, connected, error_of, secured
 
 
@@ -100,15 +97,6 @@ def test_two_hundred_megabytes_are_not_read_to_their_end(started, outside) -> No
         assert outside[0].gone.wait(60)
         recording = session.end().recording
     assert ({}, {f"http:{HOST}": 1}) == (recording.failed, recording.unreadable)
-
-
-def test_a_host_that_cannot_be_reached_is_an_outage(suite, case, tmp_path) -> None:
-    host = HostSpec(host=HOST, base_url="http://127.0.0.1:9", disposable=True)
-    chosen = suite.model_copy(update={"hosts": (host,), "probes": (), "servers": {}, "tools": ()})
-    request = SessionRequest(trial_id="t", case=case, attempt=1, agent="a")
-    with Gateway(chosen, "live", cassettes=tmp_path) as gateway, gateway.open(request) as session:
-        assert 502 == ask(session, "/")[0]
-        assert f"http:{HOST}" == session.end().outage.server
 
 
 def test_a_host_that_loses_every_connection_is_an_outage(started) -> None:

@@ -71,7 +71,7 @@ def models(write_suite: WriteSuite, walk: Walk) -> Iterator[ModelServer]:
         write_suite(SUITE.format(url=server.url), CASES, {"main.py": AGENT})
         (walk.folder / "suites" / "s" / "tools.py").write_text(TOOLS)
         walk("tool", "refresh", "s")
-        walk("run", "s", "--model", "record", "--tools", "live", "--run-name", "r", *LOCAL, env=KEY)
+        walk("run", "s", "--live", "all,record", "--run-name", "r", *LOCAL, env=KEY)
         yield server
 
 

@@ -68,10 +68,10 @@ def test_generated_values_are_translated_after_fed_calls(
 ) -> None:
     Orders(shop, texts=texts)
     made = project(tmp_path, shop, TEXT if texts else NUMBER, declared)
-    made.type("run", "s", "--tools", "record", "--sandbox", "local", "--run-name", "parent")
+    made.type("run", "s", "--live", "tools,record", "--sandbox", "local", "--run-name", "parent")
     told = answer(made, "parent")
     shop.asked.clear()
-    fork = ("fork", "parent", "bought", "--at", str(step), "--tools", "live", "--sandbox", "local", "--json")
+    fork = ("fork", "parent", "bought", "--at", str(step), "--live", "tools", "--sandbox", "local", "--json")
     result = json.loads(made.type(*fork))
     assert ["finished"] == [one["outcome"] for one in result["trials"]]
     assert told == answer(made, result["run"]), "the agent keeps the parent's id"
@@ -92,10 +92,10 @@ def test_a_customer_of_the_same_number_stays_who_they_are(tmp_path: Path, shop: 
     calls = [["order", {"item": 1}], ["get_order", {"order_id": "$id"}], ["get_customer", {"customer_id": 501}]]
     made.write({"bought": calls}, tools)
     (made.suite / "agent" / "agent.py").write_text(AGENT_OF_IDS)
-    made.type("run", "s", "--tools", "record", "--sandbox", "local", "--run-name", "parent")
+    made.type("run", "s", "--live", "tools,record", "--sandbox", "local", "--run-name", "parent")
     shop.asked.clear()
 
-    fork = ("fork", "parent", "bought", "--at", "2", "--tools", "live", "--sandbox", "local", "--json")
+    fork = ("fork", "parent", "bought", "--at", "2", "--live", "tools", "--sandbox", "local", "--json")
     result = json.loads(made.type(*fork))
 
     assert ["GET /orders/502", "GET /customers/501"] == shop.asked[-2:]

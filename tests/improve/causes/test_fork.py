@@ -20,7 +20,7 @@ CASE = "planned-meeting"
 
 
 def forked(basics: Walk, *words: str, status: int = 0) -> dict:
-    done = basics("fork", "good", CASE, *LOCAL, "--tools", "live", "--json", *words, status=status)
+    done = basics("fork", "good", CASE, *LOCAL, "--live", "tools", "--json", *words, status=status)
     return json.loads(done.stdout)
 
 
@@ -116,7 +116,7 @@ def dice(basics: Walk) -> Iterator[Walk]:
     suite.write_text(
         before.replace("agents:\n", 'agents:\n  dice: {command: [python3, "{agent}/agent.py"], files: agents/dice}\n')
     )
-    words = ("--agent", "dice", "--case", CASE, *LOCAL, "--tools", "live", "--trials", "2", "--run-name", "dice")
+    words = ("--agent", "dice", "--case", CASE, *LOCAL, "--live", "tools", "--trials", "2", "--run-name", "dice")
     basics("run", "basics", *words)
     yield basics
     suite.write_text(before)
@@ -126,7 +126,7 @@ def dice(basics: Walk) -> Iterator[Walk]:
 
 @pytest.mark.slow
 def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(dice: Walk) -> None:
-    words = ("--at", "2", "--trials", "2", "--tools", "live", "--json")
+    words = ("--at", "2", "--trials", "2", "--live", "tools", "--json")
     done = dice("fork", "dice", CASE, *LOCAL, *words, status=1)
     result = json.loads(done.stdout)
     assert 0.0 == result["determinism"]
@@ -136,7 +136,7 @@ def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(dice: 
 
 @pytest.mark.slow
 def test_another_attempt_that_differs_from_the_step_on_is_not_held_against_the_agent(dice: Walk) -> None:
-    assert "not deterministic" not in dice("fork", "dice", CASE, *LOCAL, "--at", "1", "--tools", "live").stderr
+    assert "not deterministic" not in dice("fork", "dice", CASE, *LOCAL, "--at", "1", "--live", "tools").stderr
 
 
 @pytest.mark.slow
@@ -145,9 +145,9 @@ def test_a_case_without_a_cassette_is_refused_where_one_has_to_answer(basics: Wa
     away = cassette.rename(cassette.with_suffix(".away"))
     try:
         for words in (("fork", "good", CASE, "--at", "2"), ("blame", "naive", CASE)):
-            done = basics(*words, *LOCAL, "--tools", "replay", status=2)
+            done = basics(*words, *LOCAL, "--live", "none", status=2)
             assert f"harness record basics --case {CASE}" in " ".join(done.stderr.split())
-        basics("fork", "good", CASE, *LOCAL, "--at", "2", "--tools", "live")
+        basics("fork", "good", CASE, *LOCAL, "--at", "2", "--live", "tools")
     finally:
         away.rename(cassette)
 
@@ -175,9 +175,9 @@ def test_a_fork_that_the_harness_could_not_run_is_no_finding_about_the_agent(
 ) -> None:
     flag = tmp_path_factory.mktemp("flag") / "break"
     write_suite(*unwritable_suite(shop.url, flag))
-    walk("run", "s", *LOCAL, "--tools", "record", "--jobs", "1", "--run-name", "r")
+    walk("run", "s", *LOCAL, "--live", "tools,record", "--jobs", "1", "--run-name", "r")
     flag.touch()
-    fork = ("fork", "r", "breaks", *LOCAL, "--at", "1", "--tools", "live", "--jobs", "1")
+    fork = ("fork", "r", "breaks", *LOCAL, "--at", "1", "--live", "tools", "--jobs", "1")
     result = json.loads(walk(*fork, "--json", status=3).stdout)
     assert ["harness_failed"] == [one["outcome"] for one in result["trials"]]
     assert (1, None) == (result["failed"], result["determinism"])

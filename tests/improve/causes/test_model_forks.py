@@ -58,7 +58,7 @@ def models(write_suite: WriteSuite, walk: Walk) -> Iterator[ModelServer]:
         write_suite(SUITE.format(url=server.url), CASES, {"main.py": AGENT, "rules.md": RULES})
         suite = walk.folder / "suites" / "s" / "suite.yaml"
         suite.write_text(suite.read_text().replace("files: agent}", "files: agent, prompts: [rules.md]}"))
-        walk("run", "s", "--model", "record", "--run-name", "r", *LOCAL, env=KEY)
+        walk("run", "s", "--live", "model,record", "--run-name", "r", *LOCAL, env=KEY)
         yield server
 
 
@@ -70,7 +70,7 @@ def test_the_request_at_the_step_is_the_first_that_is_another(walk: Walk, models
     asked = len(models.seen)
     given = ("--prompt", f"rules.md={words}") if change == "prompt" else ("--with-model", "large-1")
     last = max(step["index"] for step in walk.trial("r", "sum")["trajectory"]["steps"])
-    fork = ("fork", "r", "sum", "--at", str(last), *given, "--model", "live", "--json", *LOCAL)
+    fork = ("fork", "r", "sum", "--at", str(last), *given, "--live", "model", "--json", *LOCAL)
     result = json.loads(walk(*fork, env=KEY).stdout)
     assert [(False, True)] == [(result["parent_success"], one["success"]) for one in result["trials"]]
     assert 1 == len(models.seen) - asked  # the earlier request was answered as it was recorded
@@ -85,7 +85,7 @@ def test_a_cause_is_searched_with_recorded_answers_or_with_live_ones(walk: Walk,
     asked, blame = len(models.seen), ("blame", "r", "sum", "--json", *LOCAL)
     recorded = json.loads(walk(*blame, env=KEY).stdout)
     assert asked == len(models.seen)
-    live = json.loads(walk(*blame, "--model", "live", env=KEY).stdout)
+    live = json.loads(walk(*blame, "--live", "model", env=KEY).stdout)
     assert [["answer_itself"]] * 2 == [one["cause"]["kinds"] for one in (recorded, live)]
     assert len(models.seen) - asked >= 2 * live["trials"]
 

@@ -219,9 +219,9 @@ def test_a_run_folder_goes_on_with_the_same_tools_users_and_judge_alone(project:
     begun(project)  # its users are the model that the suite names
     other = "holds another optimisation:"
     assert f"{other} users differ" in refused(joint(project, "--run-name", "made", "--user", "script"))
-    assert f"{other} users differ" in refused(joint(project, "--run-name", "made", "--user-mode", "replay"))
+    assert f"{other} users differ" in refused(joint(project, "--run-name", "made", "--live", "none"))
     assert f"{other} tools, users differ" in refused(
-        joint(project, "--run-name", "made", "--user", "script", "--tools", "sealed")
+        joint(project, "--run-name", "made", "--user", "script", "--live", "sealed")
     )
 
 
@@ -269,7 +269,7 @@ def test_a_users_model_that_cannot_be_reached_is_refused_before_any_rollout(proj
     with_guests(project, "http://127.0.0.1:9/v1")
     problem = refused(joint(project, "--run-name", "made"))
     assert "`user`, 'guest'" in problem
-    assert "--user-mode replay" in problem
+    assert "--live none" in problem
 
 
 def test_a_missing_reflector_or_judge_is_refused_by_options_that_exist(project: Path, monkeypatch: pytest.MonkeyPatch):

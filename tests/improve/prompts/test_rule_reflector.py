@@ -1,5 +1,6 @@
 """The rule reflector knows its request and its book, and answers on the wire as a model does."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,20 @@ def request(*feedback: str, text: str = TEXT) -> str:
     )
     cart = Component(name="cart", role="Changes the cart.", called_by=("orchestrator",), files=("cart.md",))
     return ReflectionRequest(component=cart, path="cart.md", text=text, failing=failing).prompt
+
+
+def test_a_request_shows_conversations_as_long_as_its_budget_lasts():
+    said = [f"user: number {n}. ``` {'more ' * 1_800}" for n in range(8)]
+    failing = tuple(
+        Rollout(case=f"c{n}", candidate="c-1", domains={"d": 0.0}, feedback=f"failed {n}", conversation=one)
+        for n, one in enumerate(said)
+    )
+    cart = Component(name="cart", role="Changes the cart.", files=("cart.md",))
+    asked = ReflectionRequest(component=cart, path="cart.md", text=TEXT, failing=failing).prompt
+    assert ["number 0.", "number 4."] == re.findall(r"number [04567]\.", asked)
+    assert 8 == len(re.findall("failed [0-7]", asked))
+    assert 2 == asked[: asked.index("# Conversations")].count("```"), "of the text"
+    assert "```" not in asked[asked.index("# Conversations") : asked.index("Find out")]
 
 
 def test_it_edits_by_the_rules_that_the_feedback_is_for():

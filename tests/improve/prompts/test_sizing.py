@@ -1,7 +1,6 @@
 """What an optimisation takes at least is known, and too little refused, before anything is asked for."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,8 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.improve.candidates import candidate_of, components_of, texts_of
 from harness.improve.rollouts import SearchBudget
 from harness.improve.sizing import LeastUse, OptimisationSettings, RolloutDemand
-from harness.improve.unread import dry_trial
-from harness.runs.plan.plan import RunPlan
 from qa.doubles.ruled_rollouts import RuledRollouts
 from tests.improve.prompts.conftest import tea
 from tests.improve.prompts.planted import Rules, optimisation
@@ -91,14 +87,3 @@ def test_a_suite_without_a_model_needs_no_calls(tmp_path: Path):
     rules = ["--reflector-rules", str(project / "suites/tea/edits.yaml"), "--estimate"]
     done = CliRunner().invoke(harness, ["--project", str(project), *words, *rules])
     assert 0 == done.exit_code, done.output
-
-
-def test_a_trial_without_a_model_reaches_the_texts_of_all_agents(plan: RunPlan):
-    """The address of the suite's model answers nothing here, and no service is asked."""
-    assert plan.suite.model is not None
-    unreachable = plan.suite.model.model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
-    suite = plan.suite.model_copy(update={"model": unreachable})
-    texts = texts_of(suite, components_of(suite))
-    found = dry_trial(replace(plan, suite=suite), candidate_of(texts), suite.cases[0].id, None, print)
-    assert found.finished
-    assert found.texts_read == tuple(sorted(texts))

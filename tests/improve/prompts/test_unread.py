@@ -1,6 +1,5 @@
 """A component whose texts the agent's program does not open is refused after a few trials."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -27,39 +26,16 @@ def optimised(project: Path, *words: str) -> Result:
     return CliRunner().invoke(harness, ["--project", str(project), *asked, *rules])
 
 
-def with_waiter(project: Path, old: str, new: str) -> None:
-    program = project / "suites/tea/waiter/waiter.py"
-    told = program.read_text()
-    assert old in told
-    program.write_text(told.replace(old, new))
-
-
-def rollouts_of(project: Path) -> list[dict[str, object]]:
-    kept = [json.loads(line) for line in (project / "runs/one/journal.jsonl").read_text().splitlines()]
-    return [one["rollout"] for one in kept if "rollout" in one]
-
-
 @pytest.mark.parametrize("sandbox", ["local", pytest.param("docker", marks=pytest.mark.docker)])
 def test_a_component_that_the_program_does_not_open_is_refused(tmp_path: Path, sandbox: str):
     project = tea(tmp_path)
-    with_waiter(project, READS, '"You are a waiter."')
+    program = project / "suites/tea/waiter/waiter.py"
+    assert READS in program.read_text()
+    program.write_text(program.read_text().replace(READS, '"You are a waiter."'))
     for _ in range(2):
         done = optimised(project, "--sandbox", sandbox, "--minibatch", "3")
-        assert isinstance(done.exception, UsageError), done.output
-        assert "'waiter': prompts/waiter.md" in str(done.exception)
-        assert not (project / "runs/one/journal.jsonl").exists(), "nothing was spent"
-
-
-def test_a_program_that_ends_early_without_a_model_is_tried_by_training_cases(tmp_path: Path):
-    """Its end says nothing of what it opens later."""
-    project = tea(tmp_path)
-    with_waiter(project, READS, '"You are a waiter."')
-    marker = tmp_path / "began"
-    ends = f"if not Path({str(marker)!r}).exists():\n    Path({str(marker)!r}).touch()\n    raise SystemExit(3)\n"
-    with_waiter(project, "rules = ", f"{ends}rules = ")
-    done = optimised(project, "--sandbox", "local", "--minibatch", "3")
-    assert re.search(r"'waiter'.*\b3\b.*: prompts/waiter\.md", str(done.exception))
-    assert 3 == len(rollouts_of(project))
+        assert re.search(r"'waiter'.*\b3\b.*: prompts/waiter\.md", str(done.exception)), done.output
+    assert (project / "runs/one/journal.jsonl").read_text().count('"rollout"') == 3, "the second session spends nothing"
 
 
 class Reading(RuledRollouts):

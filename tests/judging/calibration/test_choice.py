@@ -7,7 +7,7 @@ from rich.console import Console
 
 from harness.judging.calibration import Calibrated, Choice, Measured, Outcome, choose, paired_p
 from harness.judging.calibration_questions import AgreementFigures, JudgeAnswer, Question, figures
-from harness.reports.render.judging import CalibrationView
+from harness.reports.render.judging import calibration_view
 
 
 def _figures(*answers: str, critical: bool = True) -> AgreementFigures:
@@ -100,7 +100,7 @@ def _shown(after: AgreementFigures) -> str:
         left_out=(),
     )
     stream = io.StringIO()
-    Console(file=stream, width=200).print(CalibrationView(done))
+    Console(file=stream, width=200).print(calibration_view(done))
     return stream.getvalue()
 
 

@@ -164,9 +164,9 @@ def test_rates_are_corrected_in_reports_and_trends(certified, run, typed, rubric
     assert (0.5, 0.5) == (grounded.rate, grounded.corrected.share)
     assert grounded.corrected.interval.high - grounded.corrected.interval.low > plain.high - plain.low
     assert ["50 %", "50 %"] == [cell.partition(" (")[0] for cell in judged_section(score).rows[1][1:3]]
-    found = trend("shop", [run])
+    [agent] = trend("shop", [run]).agents
     assert {"prices/grounded": grounded.corrected} == {
-        line.name.partition(",")[0]: point.corrected for line in found.judged for point in line.points if point
+        line.name.partition(",")[0]: point.corrected for line in agent.judged for point in line.points if point
     }
     (certified / "prompts" / "judge" / "9.md").write_text("You judge.")
     typed("run", "night", *rubric, *_ASKING, "--prompt", "9")

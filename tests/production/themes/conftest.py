@@ -1,6 +1,5 @@
 """A project with a store of scored sessions, written as a scorer writes them."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ CARD = Scorecard(
     success=True,
     digest="d",
 )
-AddScore = Callable[..., None]
 
 
 def day_ns(day: str) -> int:

@@ -62,5 +62,5 @@ def test_a_missing_extra_is_named_with_the_setting() -> None:
 
 def test_a_wrong_setting_names_the_file_and_the_field(tmp_path: Path) -> None:
     (tmp_path / "online.yaml").write_text("themes: {text: words}\n")
-    told = harness("themes", "--store", str(tmp_path / "no"), status=2, project=tmp_path)
+    told = harness("themes", status=2, project=tmp_path)
     assert "online.yaml:1: field 'themes.text'" in told

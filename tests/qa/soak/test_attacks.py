@@ -16,6 +16,8 @@ ATTACKS = (
     "model endpoint",
     "paths",
     "telemetry",
+    "forged order",
+    "disguised writes",
 )
 SCALE = 0.02
 

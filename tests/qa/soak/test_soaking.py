@@ -105,6 +105,6 @@ def test_a_part_whose_module_is_missing_fails() -> None:
     assert 1 == main({"nothing": part}, 7, [])
 
 
-def test_the_whole_soak_is_estimated_at_less_than_an_hour_and_a_tenth_at_thirteen_minutes() -> None:
-    assert sum(part.takes_minutes(1.0) for part in PARTS.values()) < 60
-    assert sum(part.takes_minutes(0.1) for part in PARTS.values()) < 13
+def test_the_whole_soak_is_estimated_at_little_more_than_an_hour_and_a_tenth_at_a_quarter() -> None:
+    assert sum(part.takes_minutes(1.0) for part in PARTS.values()) < 75
+    assert sum(part.takes_minutes(0.1) for part in PARTS.values()) < 18

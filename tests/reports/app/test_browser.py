@@ -104,8 +104,8 @@ def test_keys_lead_through_runs_and_trials(browser: Browser, server: ViewServer,
     first = browser.run("location.pathname")
     browser.press("n")
     browser.until(f"location.pathname !== {first!r} && document.documentElement.dataset.ready")
-    browser.press("g", "c")
-    browser.until("location.pathname === '/cassettes'")
+    browser.press("g", "p")
+    browser.until("location.pathname === '/production'")
 
 
 def test_what_an_agent_wrote_stays_text(browser: Browser, server: ViewServer, walked: dict[str, str]) -> None:

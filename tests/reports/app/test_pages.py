@@ -1,11 +1,14 @@
 """What the pages of runs, trials and comparisons show."""
 
 import re
+import threading
 from pathlib import Path
 
 import httpx
 
 from harness.cli.view import app_pages
+from harness.reports.pages.markup import Markup
+from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.server import ViewServer
 from harness.runs.store.beside_trials import tags_of
 from tests.reports.app.client import entered
@@ -26,6 +29,13 @@ def test_a_filter_is_part_of_the_address(client: httpx.Client) -> None:
     assert 'href="/runs/before"' in text
     assert 'href="/runs/after"' not in text
     assert "No run fits" in client.get("/?q=nothing-like-it").text
+
+
+def test_a_text_is_found_in_the_transcripts_of_all_runs(client: httpx.Client) -> None:
+    text = client.get("/search?q=AN+EGG").text
+    assert {"after", "before", "other"} <= set(re.findall(r'data-href="/runs/(\w+)/trials/[^"]*#step-\d', text))
+    assert "0 steps" in client.get("/search?q=nothing-like-it").text
+    assert "<img src=x" not in client.get("/search?q=onerror").text
 
 
 def test_tags_are_kept_with_the_run_and_filter_the_list(client: httpx.Client, project: Path) -> None:
@@ -83,9 +93,12 @@ def test_a_step_is_loaded_whole(tmp_path: Path) -> None:
 
 def test_two_runs_are_compared_up_to_the_first_divergence(client: httpx.Client) -> None:
     text = client.get("/compare?before=before&after=after").text
-    assert "3 better" not in text
-    assert "Trials that changed" in text
-    assert "/compare/before/after/case-0000/1" in text
+    assert ["case-0005"] == re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', text)
+    fixed = client.get("/compare?before=before&after=after&show=fixed").text
+    assert ["case-0000", "case-0001"] == re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', fixed)
+    every = client.get("/compare?run=after&run=before&show=all").text
+    found = re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', every)
+    assert (["case-0005", "case-0000", "case-0001"], 6) == (found[:3], len(found))
     pair = client.get("/compare/before/after/case-0000/1").text
     assert 1 == pair.count('id="parting"')
     same = client.get("/compare/before/after/case-0003/1").text
@@ -146,3 +159,32 @@ def test_a_link_in_a_run_folder_is_not_followed(tmp_path: Path) -> None:
 def test_an_empty_project_says_how_to_begin(tmp_path: Path) -> None:
     with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         assert "harness run SUITE" in client.get("/").text
+
+
+def test_a_trial_leads_through_the_list_that_led_to_it_and_back(client: httpx.Client) -> None:
+    listed = client.get("/runs/after?result=failed").text
+    assert 'href="/runs/after/trials/case-0002/1?result=failed"' in listed
+    page = client.get("/runs/after/trials/case-0002/1?result=failed").text
+    assert 'href="/runs/after/trials/case-0005/1?result=failed" rel="next"' in page
+    assert 'href="/runs/after?result=failed" data-up' in page
+    assert 'rel="next"' not in client.get("/runs/after/trials/case-0005/1?result=failed").text
+
+
+def test_a_browser_has_something_at_once_of_a_page_that_takes_long(tmp_path: Path) -> None:
+    ready, asked = threading.Event(), list[str]()
+
+    def slow(ask: Ask) -> Page:
+        asked.append(ask.query["of"])
+        ready.wait(60)
+        return Page(title="slow", body=Markup("<p>all of it</p>"))
+
+    opened = {"Sec-Fetch-Mode": "navigate"}
+    with (
+        ViewServer(tmp_path, [PageSet(shows={"/": lambda _: Page(title="", body=Markup()), "/slow": slow})]) as server,
+        entered(server) as client,
+    ):
+        first = client.get("/slow?of=a", headers=opened).text
+        assert ('http-equiv="refresh"' in first, "all of it" in first) == (True, False)
+        ready.set()
+        assert "all of it" in client.get("/slow?of=a").text
+        assert ["a"] == asked

@@ -124,7 +124,8 @@ class Browser:
             self.complaints.clear()
             self.requests.clear()
             self.send("Page.navigate", url=address)
-            self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
+            there = "location.href !== 'about:blank' && document.readyState === 'complete'"
+            self.until(there + " && !document.querySelector('.waiting')")
             if not any(_INTERRUPTED in one for one in self.complaints):
                 return
 

@@ -48,7 +48,7 @@ def test_the_run_goes_on_and_is_resumed(
     ray = ("--executor", "ray")
     with shop(cluster.host) as url:
         write_suite(*unwritable_suite(url, flag))
-        run = ("run", "s", *ray, "--sandbox", "local", "--tools", "live", "--jobs", "1", "--run-name", "r")
+        run = ("run", "s", *ray, "--sandbox", "local", "--live", "tools", "--jobs", "1", "--run-name", "r")
         told = walk.summary(*run, status=3)
         assert (2, 1) == (told["counts"]["finished"], told["counts"]["harness_failed"])
         assert "the gateway failed" in walk.trial("r", "breaks")["reason"]

@@ -70,7 +70,7 @@ def test_nodes_share_one_budget_of_live_calls(walk: Walk, write_suite: WriteSuit
     with serve_models(host=cluster.host) as server:
         server.think = add
         write_suite(SUITE.format(url=server.url), MODEL_CASES, {"main.py": MAIN})
-        words = on(cluster, "--sandbox", "local", "--jobs", "1", "--model", "live", "--run-name", "short")
+        words = on(cluster, "--sandbox", "local", "--jobs", "1", "--live", "model", "--run-name", "short")
         summary = walk.summary(*words, "--budget", "tokens=300", status=3, env=WITH_KEY)
         asked = len(server.seen)
         resumed = walk.summary("run", "--resume", "short", env=WITH_KEY)  # on this machine

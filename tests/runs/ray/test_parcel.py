@@ -14,6 +14,7 @@ def test_snapshots_of_cases_are_sent_with_that_of_the_suite(project: Path, tmp_p
     here, there = tmp_path / "here", tmp_path / "there"
     for name in ("suites", "images", "snapshots", "cassettes"):
         shutil.copytree(project / name / "drive_thru", here / name / "drive_thru")
+    shutil.copytree(project / "suites" / "basics", here / "suites" / "basics")
     store = SnapshotStore(here)
     whole = store.verify("drive_thru", "breakfast")
     own = copy_snapshot(here / "snapshots" / "drive_thru" / "breakfast", "bare", {})
@@ -21,3 +22,4 @@ def test_snapshots_of_cases_are_sent_with_that_of_the_suite(project: Path, tmp_p
     unpacked(parcel, there)
     sent = [SnapshotStore(there).verify("drive_thru", name).digest for name in ("breakfast", "bare")]
     assert [whole.digest, own.digest] == sent
+    assert ["drive_thru"] == [suite.name for suite in (there / "suites").iterdir()]

@@ -17,8 +17,8 @@ MODEL = "model: {base_url: 'http://127.0.0.1:8000/v1', api_key: RAY_KEY}\n"
 @pytest.mark.parametrize(
     ("rest", "words", "problem", "remedy"),
     [
-        ("", ("--tools", "record"), "--tools record writes the project's cassettes", "omit --executor"),
-        (MODEL, ("--model", "live"), "http://127.0.0.1:8000/v1, which on every node", "that all nodes can reach"),
+        ("", ("--live", "tools,record"), "a run that records writes the project's cassettes", "omit --executor"),
+        (MODEL, ("--live", "model"), "http://127.0.0.1:8000/v1, which on every node", "that all nodes can reach"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(

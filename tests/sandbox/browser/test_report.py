@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.reports.html.page import html_report
+from harness.reports.pages.files import html_report
 from harness.runs.store.folder import RunFolder
 from harness.traces.trial import PageSeen
 from tests.reports.html.runs import HOSTILE, card, manifest, trial
@@ -28,13 +28,13 @@ def test_a_picture_is_sealed_with_its_trial_and_shown(tmp_path: Path) -> None:
 
     run.verify()
     assert PICTURE == (run.path / "trials/c/1/page-1-end.png").read_bytes()
-    page = html_report(run)
+    page = html_report(tmp_path, run)
     assert f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}" in page
     assert "; img-src data:" in page
 
 
 def test_a_page_that_was_not_seen_is_told_in_words_that_stay_words(tmp_path: Path) -> None:
-    page = html_report(stored(tmp_path, url="http://site.test/", problem=f"crashed {HOSTILE}"))
+    page = html_report(tmp_path, stored(tmp_path, url="http://site.test/", problem=f"crashed {HOSTILE}"))
 
     assert "crashed " in page
     assert "img-src" not in page
@@ -49,4 +49,4 @@ def test_a_damaged_picture_is_named(tmp_path: Path, damage: bytes) -> None:
     (run.path / "trials/c/1/page-1-end.png").write_bytes(damage)
 
     with pytest.raises(ResultsError, match=r"page-1-end\.png"):
-        html_report(run)
+        html_report(tmp_path, run)

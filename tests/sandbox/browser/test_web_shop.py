@@ -25,7 +25,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Walk:
 
 
 def test_replayed_and_sealed_give_the_same_scorecards_and_pictures(shop: Walk) -> None:
-    shop(*WORDS, "sealed", "--tools", "sealed")
+    shop(*WORDS, "sealed", "--live", "sealed")
 
     replayed = shop.scorecards("replayed")
     assert (3, [True] * 3) == (len(replayed), [json.loads(card)["success"] for card in replayed.values()])
@@ -59,7 +59,7 @@ def test_a_stored_run_is_scored_again_without_any_browser(shop: Walk) -> None:
 
 
 def test_an_agent_that_does_nothing_fails_and_the_reference_passes(shop: Walk) -> None:
-    words = ("--case", "empty-the-cart", "--tools", "replay")
+    words = ("--case", "empty-the-cart", "--live", "none")
     assert "1 cases checked, 0 wrong" in shop("case", "check", "web_shop", *words).stderr
 
 

@@ -113,8 +113,10 @@ def test_wheels_are_fetched_by_hash_and_lie_in_the_image_with_bytecode(
         project(**{f"{name}/Dockerfile": text, f"{name}/requirements.txt": wheel(tmp_path, version="1.5")})
     )
 
-    built = store.build(name)
+    said: list[str] = []
+    built = store.build(name, said.append)
 
+    assert "  tinypack" in said
     script = "import tinypack, pathlib; print(tinypack.VERSION, pathlib.Path(tinypack.__cached__).exists())"
     assert "1.5 True\n" == run(store, built.tag, "python3", "-c", script)
     assert "python:tinypack=1.5" in store.packages(built.tag)

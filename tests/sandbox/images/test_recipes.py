@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ImageError, InvalidDocument
+from harness.errors import InvalidDocument, UsageError
 from harness.sandbox.images.recipe import image_names, read_recipe
 
 Project = Callable[..., Path]
@@ -63,7 +63,7 @@ def test_a_dockerfile_that_does_not_say_what_it_builds_on_is_refused(project: Pr
 def test_an_unknown_image_lists_what_there_is(project: Project) -> None:
     images = project(**{"a/Dockerfile": DOCKERFILE}) / "images"
 
-    with pytest.raises(ImageError, match=r"'b'(.|\n)*a, base"):
+    with pytest.raises(UsageError, match=r"'b'(.|\n)*a, base"):
         read_recipe(images, "b")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.cli.starting import LIVE
 from tests.walks.conftest import Walk
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -57,7 +58,7 @@ def test_an_mcp_server_in_a_container_is_listed_sealed_recorded_and_replayed(not
     assert "notes: 3 tools" in notes("tool", "refresh", "s").stdout
     answers = {}
     for mode in ("sealed", "record", "replay"):
-        notes("run", "s", "--tools", mode, "--run-name", mode)
+        notes("run", "s", "--live", LIVE[mode], "--run-name", mode)
         answers[mode] = json.loads(notes.trial(mode, "c")["trajectory"]["final_output"])
 
     assert "1 notes" == answers["sealed"][0]["content"][0]["text"]

@@ -218,16 +218,6 @@ def test_a_service_that_dies_is_noticed_long_before_the_time_limit(
 
 
 @pytest.mark.slow
-def test_a_command_that_does_not_exist_is_an_error_and_leaves_nothing(shop: Shop, images: ImageStore, run: str) -> None:
-    environment, snapshots = shop(command=["/no/such/program"])
-
-    with pytest.raises(ServiceError, match=r"'lines'.*no/such/program"):
-        start_services(environment, snapshots.build("shop", "closed"), images=images, run=run)
-
-    assert [] == left_of(images, run)
-
-
-@pytest.mark.slow
 def test_a_command_of_a_package_is_told_to_be_a_module(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop(command=["sh", "-c", "exec ledger"])
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import HarnessError
+from tests.cli.starting import LIVE
 
 AGENT = """
 import json, os, sys, urllib.request
@@ -73,7 +74,7 @@ class Project:
 
     def run(self, mode: str, name: str, status: int = 0) -> dict[str, Any]:
         """The trial of one run in the local sandbox."""
-        self.type("run", "s", "--tools", mode, "--sandbox", "local", "--run-name", name, status=status)
+        self.type("run", "s", "--live", LIVE[mode], "--sandbox", "local", "--run-name", name, status=status)
         return self.trial(name)
 
     def trial(self, name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from harness.suite.documents import read_plain
 from harness.suite.openapi import openapi_tools
 from harness.suite.tool_groups import OpenApiTools
 from harness.suite.tools import ToolSpec
+from tests.suite.tool_sources.conftest import Project
 
 NODE = {
     "type": "object",
@@ -18,6 +19,8 @@ NODE = {
         "children": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
     },
 }
+
+UNKNOWN = {"name": "q", "in": "query", "style": "deepObject", "schema": {"type": "object"}}
 
 
 def document(method: str, path: str, **operation: Any) -> dict[str, Any]:
@@ -135,14 +138,24 @@ def test_effects_come_from_the_method_the_document_or_the_suite(method, more, gr
         (document("get", "/x", parameters=[{"$ref": "other.json#/p"}]), "another document"),
         (document("get", "/x", parameters=[{"$ref": "#/components/p"}]), "there is no '#/components/p'"),
         (document("get", "/x", parameters=[{"name": "k", "in": "header", "required": True}]), "header parameter 'k'"),
-        (
-            document("get", "/x", parameters=[{"name": "q", "in": "query", "style": "deepObject", "schema": {}}]),
-            "the query parameter 'q'",
-        ),
-        (document("post", "/x", requestBody={"content": {"text/csv": {}}}), "text/csv"),
+        (document("get", "/x", parameters=[{**UNKNOWN, "required": True}]), "the query parameter 'q'"),
         (document("post", "/x", **{"x-effect": "maybe"}), "x-effect"),
     ],
 )
 def test_what_cannot_become_a_tool_is_refused(broken: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said.replace("(", r"\(")):
         tools(json.loads(json.dumps(broken)))
+
+
+def test_what_is_unknown_is_left_out_with_a_note(own_project: Project) -> None:
+    many = document("get", "/x", parameters=[UNKNOWN])
+    many["paths"]["/y"] = {"post": {"operationId": "send", "requestBody": {"content": {"text/csv": {}}}}}
+    (own_project.suite / "api.json").write_text(json.dumps(many), encoding="utf-8")
+    server = {"s": {"base_url": "http://127.0.0.1:1"}}
+    own_project.write([{"openapi": "api.json", "server": "s"}], [], servers=server)
+    listed = own_project.type("tool", "list", "s").splitlines()
+    assert "s  http  read   op()" == listed[0]
+    assert ["op: the query parameter 'q' is", "send: its body is text/csv, an"] == [line[:30] for line in listed[1:3]]
+    named = [{"openapi": "api.json", "server": "s", "only": ["send"]}]
+    own_project.write(named, [], servers=server)
+    assert "send: its body is text/csv" in own_project.type("tool", "list", "s", status=2)

@@ -184,9 +184,9 @@ def test_groups_choose_name_and_class_their_tools(with_tiny) -> None:
 def test_writes_need_a_disposable_server_and_a_refused_run_leaves_no_folder(with_tiny) -> None:
     with_tiny.write([{**STDIO, "disposable": False}], [])
     with_tiny.type("tool", "refresh", "s")
-    said = with_tiny.type("run", "s", "--tools", "live", "--sandbox", "local", status=2)
+    said = with_tiny.type("run", "s", "--live", "tools", "--sandbox", "local", status=2)
     assert "not disposable" in said
-    assert "--tools replay" in said
+    assert "--live none" in said
     assert not (with_tiny.suite.parents[1] / "runs").exists()
 
 
@@ -213,6 +213,21 @@ def test_python_functions_are_tools_and_replayed_without_running(own_project) ->
     assert [tool["name"] for tool in shown] == ["remember", "recall", "divide"]
     (own_project.suite / "functions.py").write_text(FUNCTIONS + "\n")
     assert "harness tool refresh" in own_project.type("tool", "list", "s", status=2)
+
+
+def test_a_pointer_that_matches_nothing_is_told_by_every_verb_that_reads_it(own_project) -> None:
+    (own_project.suite / "functions.py").write_text(FUNCTIONS)
+    rules = {"volatile": ["/knwon"], "generated_ids": ["/id", "/known"], "ignore": ["word", "wrod", "/times/at"]}
+    group = {"python": "functions.py", "disposable": True, "override": {"remember": rules}}
+    own_project.write([group], [["http", "remember", {"word": "egg"}]])
+    own_project.type("tool", "refresh", "s")
+    said = "tool 'remember': "
+    answers = [f"{said}{place} matches nothing in the 1 recorded answers of remember" for place in (
+        "volatile: /knwon", "generated_ids: /id")]  # fmt: skip
+    expected = {*answers, *(f"{said}ignore: {name} matches no parameter" for name in ("wrod", "/times/at"))}
+    for command in (("record", "s", "--sandbox", "local"), ("cassette", "check", "s"), ("tool", "list", "s")):
+        lines = own_project.type(*command).splitlines()
+        assert expected == {line.removeprefix("s: ") for line in lines if "matches no" in line}
 
 
 def test_tools_act_in_the_trials_own_sandbox_in_every_mode(own_project) -> None:

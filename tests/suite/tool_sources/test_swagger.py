@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.suite.tool_sources.test_openapi import tools
+from harness.gateway.toolbox import unroutable
+from harness.gateway.upstream.http_tools import route_url
+from tests.suite.tool_sources.test_openapi import document, tools
 
 
 def swagger(**paths: Any) -> dict[str, Any]:
@@ -82,15 +84,29 @@ def test_statuses_of_a_yaml_document_may_be_numbers() -> None:
     assert schema == listed.output
 
 
-def test_lists_in_the_query_are_sent_as_the_document_says_or_the_operation_is_refused() -> None:
-    def listed(style: str) -> dict[str, Any]:
-        ids = {"name": "ids", "in": "query", "type": "array", "items": {"type": "string"}, "collectionFormat": style}
-        return swagger(**{"/many": {"get": {"operationId": "many", "parameters": [ids]}}})
-
-    (many,) = tools(listed("multi"), only=["many"])
-    assert {"type": "array", "items": {"type": "string"}} == many.parameters["properties"]["ids"]
-    with pytest.raises(ValueError, match="query parameter 'ids'"):
-        tools(listed("pipes"), only=["many"])
+@pytest.mark.parametrize(
+    ("style", "sent"),
+    [
+        ("csv", "a/1,2?q=x%2Cy,z"),
+        ("multi", "a/1,2?q=x%2Cy&q=z"),
+        ("ssv", "a/1,2?q=x%2Cy%20z"),
+        ("pipes", "a/1,2?q=x%2Cy%7Cz"),
+    ],
+)
+def test_lists_are_sent_as_either_document_says(style: str, sent: str) -> None:
+    items = {"type": "array", "items": {"type": "string"}}
+    ids = {"name": "ids", "in": "path", "required": True}
+    old = [{"name": "q", "in": "query", "collectionFormat": style, **items}, {**ids, **items}]
+    named = {"csv": "form", "multi": "form", "ssv": "spaceDelimited", "pipes": "pipeDelimited"}[style]
+    new = [{"name": "q", "in": "query", "style": named, "explode": style == "multi", "schema": items}]
+    new += [{**ids, "schema": items}]
+    (one,) = tools(swagger(**{"/a/{ids}": {"get": {"operationId": "many", "parameters": old}}}), only=["many"])
+    (other,) = tools(document("get", "/a/{ids}", parameters=new))
+    assert one.http == other.http
+    assert one.http is not None
+    arguments: Any = {"ids": [1, 2], "q": ["x,y", "z"]}
+    assert None is unroutable(one, arguments)
+    assert f"http://h/{sent}" == str(route_url("http://h", one.http, arguments))
 
 
 @pytest.mark.parametrize(

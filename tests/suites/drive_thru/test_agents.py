@@ -1,6 +1,5 @@
 """The two order takers, as programs of their own, against the real service."""
 
-from collections import defaultdict
 from statistics import fmean
 
 import pytest
@@ -15,47 +14,6 @@ HELDOUT = PROJECT / "tests" / "suites" / "drive_thru" / "heldout.yaml"
 def served(suite, serve_guests):
     """Every case served by every version."""
     return {version: serve_guests(version, [case.task for case in suite.cases]) for version in suite.agents}
-
-
-def by_category(suite, visits, checks):
-    scores = defaultdict(list)
-    for case, visit in zip(suite.cases, visits, strict=True):
-        scores[case.category].append(checks.OrderCorrectness().measure(visit.evidence(case, suite.tools))[0])
-    return {category: round(fmean(values), 3) for category, values in scores.items()}
-
-
-@pytest.mark.slow
-def test_the_scores_of_both_versions_are_these(suite, served, checks):
-    assert {version: by_category(suite, visits, checks) for version, visits in served.items()} == {
-        "v1": {
-            "simple_order": 0.98,
-            "quantity": 0.694,
-            "multi_item": 0.961,
-            "modifiers": 0.589,
-            "not_on_menu": 0.667,
-            "greeting_or_question": 0.333,
-            "informal_phrasing": 0.65,
-            "ambiguous": 0.0,
-            "complex_combo": 0.755,
-        },
-        "v2": {
-            "simple_order": 1.0,
-            "quantity": 0.725,
-            "multi_item": 1.0,
-            "modifiers": 1.0,
-            "not_on_menu": 1.0,
-            "greeting_or_question": 1.0,
-            "informal_phrasing": 1.0,
-            "ambiguous": 1.0,
-            "complex_combo": 0.785,
-        },
-    }
-
-
-@pytest.mark.slow
-def test_every_guest_is_answered_by_every_version(served):
-    for visits in served.values():
-        assert all(visit.replies for visit in visits)
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, 
 from harness.traces.trial import Trial
 
 LOOKUP, ADD = "lookup_menu_item", "add_item_to_order"
-Call = tuple[str, dict, object, bool]
 
 
 def line(item_id, quantity=1, size=None, modifiers=()):
@@ -81,15 +80,6 @@ def test_an_order_is_as_correct_as_its_formula_says(checks, expected, actual, va
     assert measured == pytest.approx(value, abs=1e-12)
 
 
-def test_lines_of_one_item_pair_optimally_where_the_greedy_pairing_is_worse(checks):
-    # Taken in turn, the first wanted line gets the first given one (0.94) and leaves 0.475 for the second: 1.415.
-    wanted = [line("a", 5, "large", ["x"]), line("a", 4, "large", ["x"])]
-    given_lines = [line("a", 4, "large", ["x"]), line("a", 1, "small", ["y"])]
-    by_hand = (1.0 + 0.4 + 0.3 / 5) / 2
-    measured, _ = checks.OrderCorrectness().measure(evidence(wanted, given_lines))
-    assert measured == pytest.approx(by_hand, abs=1e-12)
-
-
 lines = st.builds(
     line,
     st.sampled_from(["a", "b"]),
@@ -147,10 +137,6 @@ def test_a_hundred_lines_of_one_item_are_paired_in_no_time(checks):
 @pytest.mark.parametrize("metric", ["OrderCorrectness", "NoHallucinatedItems"])
 def test_an_order_that_is_not_known_is_not_measured(checks, metric):
     assert getattr(checks, metric)().measure(evidence([line("a")], None))[0] is None
-
-
-def test_an_order_in_another_shape_is_not_measured(checks):
-    assert checks.OrderCorrectness().measure(evidence([line("a")], [{"item_id": "a", "quantity": "many"}]))[0] is None
 
 
 @pytest.mark.parametrize("metric", ["OrderCorrectness", "ToolCallAccuracy"])
@@ -220,14 +206,6 @@ def test_a_wrong_order_is_told_line_by_line(checks):
         "missing: 2 x large a (x, y); extra: 1 x a; 1 x b",
         {"missing": missing, "extra": extra},
     )
-
-
-def test_an_order_with_a_line_twice_does_not_match_one_with_it_once(checks):
-    assert checks.OrderMatches().verify(evidence([line("a")], [line("a"), line("a")]))[0] is False
-
-
-def test_an_order_that_is_not_known_is_no_verdict(checks):
-    assert checks.OrderMatches().verify(evidence([line("a")], None))[0] is None
 
 
 @pytest.mark.parametrize(("answer", "passed"), [("Hello!", True), ("  ", False), (None, False), ({"a": 1}, False)])

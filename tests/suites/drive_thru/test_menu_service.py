@@ -1,6 +1,5 @@
 """The menu service over real HTTP, as its own process."""
 
-import json
 import socket
 import subprocess
 import sys
@@ -54,12 +53,6 @@ def test_a_lookup_shows_all_that_an_order_needs(menu):
     }
 
 
-def test_the_menu_has_more_than_forty_items(menu):
-    words = "breakfast sandwich burrito bagel griddle side bakery coffee juice cold hot drink smoothie"
-    ids = {item_id for word in words.split() for item_id, *_ in found(menu, f"{word}&limit=10")}
-    assert len(ids) > 40
-
-
 @pytest.mark.parametrize(
     ("words", "first"),
     [
@@ -73,14 +66,6 @@ def test_the_menu_has_more_than_forty_items(menu):
 )
 def test_a_lookup_says_how_the_best_item_fits(menu, words, first):
     assert found(menu, words)[0] == first
-
-
-def test_words_that_fit_nothing_find_nothing(menu):
-    assert found(menu, "cheeseburger") == []
-
-
-def test_equal_matches_stand_in_the_order_of_the_menu(menu):
-    assert found(menu, "juice") == [("orange-juice", "all_words", []), ("apple-juice", "all_words", [])]
 
 
 @pytest.mark.parametrize(
@@ -185,22 +170,10 @@ def test_no_answer_holds_the_session(menu):
     assert "a-very-own-session" not in str(answers)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "refusal"),
-    [("GET", "/nothing", (404, "unknown_path")), ("DELETE", "/order", (405, "wrong_method"))],
-)
-def test_an_unknown_path_or_method_is_a_json_refusal(menu, method, path, refusal):
-    assert code(menu.ask(method, path)) == refusal
-
-
 def test_a_body_of_unknown_length_is_refused(menu):
     with socket.create_connection(("127.0.0.1", menu.port), timeout=60) as raw:
         raw.sendall(b"POST /order/items HTTP/1.1\r\nHost: menu\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
         assert raw.makefile("rb").readline() == b"HTTP/1.1 411 Length Required\r\n"
-
-
-def test_dumping_changes_nothing_and_gives_the_same_bytes(menu):
-    assert menu.dump() == menu.dump()
 
 
 def test_a_service_restored_from_a_dump_goes_on_where_it_stood_and_dumps_the_same(tmp_path):
@@ -232,11 +205,6 @@ def test_a_command_that_cannot_work_says_why(options, says):
     done = subprocess.run(command, cwd=MENU, env={}, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert says in done.stderr
-
-
-def test_the_description_is_served_as_it_is_kept(menu):
-    kept = (MENU / "menu_service" / "openapi.json").read_text(encoding="utf-8")
-    assert menu.ask("GET", "/openapi.json") == (200, json.loads(kept))
 
 
 def test_a_line_is_changed_or_taken_off_by_what_it_is(menu, session):

@@ -3,7 +3,6 @@
 import json
 import re
 import sqlite3
-from collections import Counter
 
 import pytest
 import yaml
@@ -16,21 +15,6 @@ from tests.suites.drive_thru.conftest import MENU, PROJECT, SEED
 @pytest.fixture(scope="module")
 def described() -> dict:
     return json.loads((MENU / "menu_service" / "openapi.json").read_text(encoding="utf-8"))
-
-
-def test_the_25_guests_stand_in_nine_categories(suite):
-    assert [case.id for case in suite.cases] == [f"order-correctness-{number:03d}" for number in range(25)]
-    assert Counter(case.category for case in suite.cases) == {
-        "simple_order": 5,
-        "quantity": 2,
-        "multi_item": 3,
-        "modifiers": 3,
-        "not_on_menu": 3,
-        "greeting_or_question": 3,
-        "informal_phrasing": 2,
-        "ambiguous": 2,
-        "complex_combo": 2,
-    }
 
 
 def test_who_asks_for_nothing_that_can_be_sold_gets_an_empty_order(suite):

@@ -72,11 +72,11 @@ def test_an_agent_does_the_same_recorded_replayed_and_live(
     built(agent)
     began, streamed = time.monotonic(), proof.model.streamed
     orders = [word for case in ORDERS for word in ("--case", case)]
-    recorded = run("record", "--tools", "record", "--model", "record", *orders)
+    recorded = run("record", "--live", "all,record", *orders)
     streamed, asked = proof.model.streamed - streamed, proof.model.requests
     replayed = run("replay", *orders)
     assert asked == proof.model.requests, "a replay asked the model"
-    live = run("live", "--tools", "live", "--model", "live", *ONE)
+    live = run("live", "--live", "all", *ONE)
     assert asked < proof.model.requests
 
     trials = proof.trials(recorded)

@@ -1,6 +1,5 @@
 """The check of the last answer, and what the model of rules says to answers that its rules do not know."""
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from harness.suite.cases import Case
 from harness.suite.suites import Suite
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
-from tests.suites.grocery.conftest import PROMPTS, Served
 
 CART = {
     "status": "open",
@@ -49,17 +47,3 @@ def verdict(suite: Suite, answer: str | None, cart: Any) -> bool | None:
 )
 def test_the_last_answer_states_the_cart_as_it_is(suite: Suite, answer: str | None, cart: Any, passed: bool | None):
     assert verdict(suite, answer, cart) is passed
-
-
-def test_a_model_of_rules_answers_where_a_tool_answered_otherwise(model: Served):
-    call = {"id": "1", "type": "function", "function": {"name": "get_preferences", "arguments": "{}"}}
-    messages = [
-        {"role": "system", "content": (PROMPTS / "preferences.md").read_text()},
-        {"role": "user", "content": "Shopper: ana\nReport the diet."},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": json.dumps({"orders": []})},
-    ]
-    tools = [{"type": "function", "function": {"name": "get_preferences", "parameters": {}}}]
-    status, answer = model.ask("POST", "/v1/chat/completions", {"model": "m", "messages": messages, "tools": tools})
-    assert status == 200
-    assert answer["choices"][0]["message"]["content"] == "I could not read what the tool answered."

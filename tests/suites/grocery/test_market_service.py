@@ -33,11 +33,6 @@ def test_words_find_products_best_first(market):
     assert found(market, "dragonfruit") == []
 
 
-def test_a_search_can_be_of_one_store(market):
-    _, answer = market.ask("GET", "/products?query=milk&store_id=harvest&limit=10")
-    assert {offer["store_id"] for one in answer["products"] for offer in one["offers"]} == {"harvest"}
-
-
 def test_a_cart_grows_shrinks_and_is_placed(market, session):
     market.ask("POST", "/cart/items", line("bananas", 3), session)
     _, cart = market.ask("POST", "/cart/items", line("bananas", 1), session)

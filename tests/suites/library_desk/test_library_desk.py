@@ -14,6 +14,7 @@ from harness.sandbox.services import start_services
 from harness.sandbox.snapshots import SnapshotStore
 from harness.sandbox.tables import changes
 from harness.suite.loading import load_suite
+from tests.cli.starting import LIVE
 from tests.sandbox.snapshots.copying import copy_snapshot
 from tests.walks.conftest import ROOT, Walk
 
@@ -71,7 +72,7 @@ def test_a_change_that_a_replay_cannot_measure_is_seen_by_the_rules(
 @pytest.mark.slow
 def test_sealed_and_replayed_give_the_same_scorecards_and_the_cases_are_right(library: Walk) -> None:
     for mode in ("sealed", "replay"):
-        library("run", "library_desk", "--tools", mode, "--run-name", f"same-{mode}", "--jobs", "2")
+        library("run", "library_desk", "--live", LIVE[mode], "--run-name", f"same-{mode}", "--jobs", "2")
 
     assert library.scorecards("same-sealed") == library.scorecards("same-replay")
     assert "4 cases checked, 0 wrong" in library("case", "check", "library_desk", "--jobs", "2").stderr
@@ -136,7 +137,7 @@ def test_a_service_that_dies_in_mid_run_is_no_failure_of_the_agent(library: Walk
         environment.read_text().replace("    image: desk\n", f"    image: desk\n    command: {CRASHES}\n")
     )
     (walk.folder / "suites" / "library_desk" / "agents" / "careful" / "agent.py").write_text(DIES)
-    walk("run", "library_desk", "--case", "lend", "--tools", "sealed", "--run-name", "dead", status=3)
+    walk("run", "library_desk", "--case", "lend", "--live", "sealed", "--run-name", "dead", status=3)
     trial, said = walk.trial("dead", "lend"), walk("explain", "dead", "lend").stdout
 
     assert "harness_failed" == trial["outcome"]
@@ -161,7 +162,7 @@ def test_services_of_a_case_with_a_snapshot_of_its_own_start_from_that_one(libra
     lend = cases.read_text().partition("- id: lend\n")[2].partition("\n- id: ")[0]
     cases.write_text(f"{cases.read_text()}\n- id: lend-no-ada\n  snapshot: no-ada\n{lend}\n")
     chosen = ("--case", "lend", "--case", "lend-no-ada")
-    walk("run", "library_desk", *chosen, "--tools", "sealed", "--sandbox", "docker", "--run-name", "own")
+    walk("run", "library_desk", *chosen, "--live", "sealed", "--sandbox", "docker", "--run-name", "own")
     # the service of the second case alone knows no member 1
     assert ["finished", "agent_failed"] == [walk.trial("own", one)["outcome"] for one in ("lend", "lend-no-ada")]
     manifest = RunFolder.open(walk.folder / "runs" / "own").manifest

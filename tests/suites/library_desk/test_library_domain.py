@@ -9,7 +9,7 @@ import pytest
 from tests.walks.conftest import ROOT, Walk
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
-RUN = ("run", "library_domain", "--tools", "sealed", "--jobs", "2")
+RUN = ("run", "library_domain", "--live", "sealed", "--jobs", "2")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_the_oracle_passes_every_case_and_an_agent_that_does_nothing_fails_it(do
 def test_a_replay_is_refused_before_it_starts(domain: Walk) -> None:
     refused = domain("run", "library_domain", status=2).stderr
     assert "probe 'library'" in refused
-    assert "--tools sealed" in refused
+    assert "--live sealed" in refused
 
 
 def test_a_call_that_the_service_refuses_is_a_fault_of_the_case(domain: Walk) -> None:

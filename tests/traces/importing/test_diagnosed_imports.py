@@ -80,7 +80,6 @@ def _agent(text: str) -> dict[str, Any]:
 
 GET = _function("get_order", readOnlyHint=True)
 CANCEL = _function("cancel_order", readOnlyHint=False)
-UPDATE = _function("update_order", readOnlyHint=False)
 
 
 def test_tools_belong_to_the_record_that_declares_them(importing: Importing) -> None:
@@ -167,11 +166,6 @@ def test_amounts_and_their_like_are_no_guessed_identifiers(kinds: Kinds, value: 
         *_call("get_order", json.dumps({"id": value}), "Error: none", error="tool_error"),
         tools=[GET],
     )
-
-
-def test_a_guess_is_one_through_the_importer_too(kinds: Kinds) -> None:
-    guess = _call("get_order", '{"id": "W2378156"}', "Error: no such order", error="tool_error")
-    assert ["unfounded_value"] == kinds(_user("Please look."), *guess, tools=[GET])
 
 
 def test_a_query_in_ever_other_words_that_brings_nothing_is_a_loop(kinds: Kinds) -> None:

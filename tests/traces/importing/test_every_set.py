@@ -1,19 +1,11 @@
 """Every set of real trajectories, as its user imports it: by the command line, without conversion by hand."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.starting import run_command
 
-SETS = {
-    "tau2": ("tau2", 350),
-    "tau2_toolorchestra": ("tau2", 164),
-    "kimi_terminal_bench": ("atif", 19),
-    "inspect_logs": ("inspect", 55),
-    "adk_evalsets": ("adk", 1),
-}
 REFUSED = {
     "taubench/airline_tools.json": ("tau2", "--tools"),
     "taubench/tasks": ("tau2", "correct the file"),
@@ -25,17 +17,6 @@ REFUSED = {
     "toolbench": ("openai-chat", "give the messages"),
     "sola": ("openai-chat", "searched for"),
 }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", SETS)
-def test_every_run_of_a_set_is_imported_by_the_command_line(real_data: Path, tmp_path: Path, place: str) -> None:
-    format, trials = SETS[place]
-    done = run_command("import", format, str(real_data / place), "--run-name", "r", "--json", folder=tmp_path)
-    assert 0 == done.returncode, done.stderr
-    assert trials == len(json.loads(done.stdout)["manifest"]["planned"])
-    left_out = [line for line in done.stderr.splitlines() if "is left out" in line]
-    assert all(" -> " in line for line in left_out)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from backports.zstd import zipfile as zstd_zipfile
 
 from harness.errors import InvalidDocument, UsageError
-from harness.runs.foreign_runs import ImportedRun, import_file, importers
+from harness.runs.foreign_runs import ImportedRun, import_file
 from harness.traces.formats.found import ImportOptions
 from harness.traces.trajectory import Step
 from harness.traces.trial import Trial
@@ -33,19 +33,6 @@ def _told(steps: tuple[Step, ...]) -> list[tuple[str, str | None, list[str], lis
 
 def _problems(run: ImportedRun) -> dict[str, int]:
     return {note.problem: note.count for note in run.notes if note.field != "tools"}
-
-
-def test_the_formats_are_known_by_name() -> None:
-    assert (
-        "adk",
-        "anthropic",
-        "atif",
-        "inspect",
-        "langfuse",
-        "openai-chat",
-        "otel",
-        "tau2",
-    ) == importers()
 
 
 def test_an_unknown_format_is_refused_with_those_there_are(tmp_path: Path) -> None:
@@ -440,3 +427,8 @@ def test_ordinary_words_about_secrets_are_left_alone(importing: Any) -> None:
 
     assert text == _steps(run)[0].message
     assert {} == _problems(run)
+
+
+def test_a_credential_that_begins_with_a_digit_is_counted_too(importing: Any) -> None:
+    run = importing("openai-chat", [{"role": "user", "content": SECRETS["bearer"] + f" Bearer {SECRETS['bearer']}"}])
+    assert {"what looks like a credential was replaced by a pseudonym": 1} == _problems(run)

@@ -95,13 +95,6 @@ def test_what_a_format_does_not_know_is_refused_by_its_place(
     assert place in str(refused.value)
 
 
-def test_a_line_that_is_refused_is_named(importing: Importing) -> None:
-    lines = [{"messages": [USER]}, {"messages": [{"role": "narrator", "content": "x"}]}]
-    with pytest.raises(InvalidDocument) as refused:
-        importing("openai-chat", lines, name="talk.jsonl")
-    assert (2, "messages.0.role") == (refused.value.line, refused.value.field)
-
-
 def test_fields_that_are_not_read_are_counted_by_name(importing: Importing) -> None:
     message = {**USER, "mood": "calm"}
     run = importing("openai-chat", [{"messages": [message, message], "colour": "red"}])

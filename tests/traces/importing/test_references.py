@@ -71,7 +71,7 @@ def test_a_run_with_references_is_compared_with_no_other_kind(project: Path) -> 
     score(project, EXPECTED)
     assert "have no trial" in (said := _type(project, "compare", "r", "other")) or "scored by" in said
     score(project, EXPECTED, run="other")
-    assert "significant" in (said := _type(project, "compare", "r", "other")) or "noise" in said
+    assert "passed 50 % → 50 %" in _type(project, "compare", "r", "other")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_suite_with_a_server_that_cannot_be_sealed_is_checked_by_its_cassettes
     _add_live_server(walk.folder)
     checked = walk("case", "check", "library_desk", "--sandbox", "local")
 
-    assert "--tools sealed " in services_only.stderr
+    assert "`sealed` tools need" in services_only.stderr
     assert "oracle: 4 cases, tools replay" in checked.stderr
     assert "4 cases checked, 0 wrong" in checked.stderr
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_sealed_is_refused_with_the_modes_that_can_answer(walk: W
     server = 'servers:\n  clock: {base_url: "http://127.0.0.1:9"}\n'
     suite.write_text(suite.read_text(encoding="utf-8") + server, encoding="utf-8")
 
-    refused = walk("--project", "mine", "run", "hello", "--sandbox", "local", "--tools", "sealed", status=2)
+    refused = walk("--project", "mine", "run", "hello", "--sandbox", "local", "--live", "sealed", status=2)
 
     assert "'clock'" in refused.stderr
-    assert "`--tools replay` or `--tools live`" in refused.stderr
+    assert "`--live none` or `--live tools`" in refused.stderr

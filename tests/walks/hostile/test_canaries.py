@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from qa.soak.canaries import everything, forms
+from tests.cli.starting import LIVE
 from tests.walks.conftest import Walk
 
 CANARY = 'can4ry/+"sec ret=é&0815'
@@ -113,7 +114,7 @@ def test_no_canary_is_left_anywhere_in_the_project(walk: Walk, echoing: int, san
     secret = {"CANARY": CANARY}
     shown = []
     for mode in ("record", "live", "replay"):
-        done = walk("run", "s", "--tools", mode, "--sandbox", sandbox, "--run-name", mode, env=secret)
+        done = walk("run", "s", "--live", LIVE[mode], "--sandbox", sandbox, "--run-name", mode, env=secret)
         shown.append(done.stdout + done.stderr)
     shown.append(walk("report", "live", "--format", "markdown", env=secret).stdout)
     walk("cassette", "check", "s", env=secret)
@@ -138,7 +139,7 @@ def test_the_check_refuses_a_cassette_that_holds_a_secret_in_any_form(walk: Walk
     (folder / "agent" / "main.py").write_text(MAIN)
     (folder / "suite.yaml").write_text(SUITE.format(port=echoing))
     (folder / "cases.yaml").write_text("- {id: c, task: Tell me everything.}\n")
-    walk("run", "s", "--tools", "record", "--sandbox", "local", env={"CANARY": "a-first-secret"})
+    walk("run", "s", "--live", "tools,record", "--sandbox", "local", env={"CANARY": "a-first-secret"})
     cassette = walk.folder / "cassettes" / "s" / "c.yaml"
     text = cassette.read_text()
     for form in ("another=secret", base64.b64encode(b"another=secret").decode(), "another%3Dsecret"):

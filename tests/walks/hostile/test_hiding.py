@@ -43,7 +43,7 @@ def test_hiding_from_the_checks_is_lost_in_the_gate_of_the_baseline(walk: Walk, 
 
     (walk.folder / "suites/s/agent/main.py").write_text(HIDING)
     gated = walk(*run, "hiding", "--against-baseline", "--fail-under", "task_success=0.5", status=1)
-    assert "0/2 succeeded = 0 %" in gated.stdout
+    assert "0/2 passed = 0 %" in gated.stdout
     assert "lost answer/1" in gated.stdout
     assert "lost files/1" in gated.stdout
     compared = json.loads(walk("compare", "honest", "hiding", "--format", "json").stdout)

@@ -167,7 +167,7 @@ def test_without_a_container_the_proxy_variables_lead_to_the_gateway(
     agent = '  v1: {command: [python3, "{agent}/main.py"], files: agent, answer: stdout}\n'
     suite = f"agents:\n{agent}hosts:\n  - {{host: api.example.com, base_url: '{url}'}}\n"
     (walk.folder / "suites/s/suite.yaml").write_text(suite, encoding="utf-8")
-    walk("run", "s", "--sandbox", "local", "--tools", "live", "--run-name", "live")
+    walk("run", "s", "--sandbox", "local", "--live", "tools", "--run-name", "live")
 
     assert ["GET /hello"] == seen
     final = walk.trial("live", "one")["trajectory"]["final_output"]

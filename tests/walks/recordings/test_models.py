@@ -57,8 +57,8 @@ def models(write_suite: WriteSuite) -> Iterator[ModelServer]:
 
 @pytest.mark.slow
 def test_a_model_is_recorded_once_and_replayed_without_key_and_server(walk: Walk, models: ModelServer) -> None:
-    recorded = walk.summary("run", "s", "--model", "record", "--run-name", "recorded", *LOCAL, env=WITH_KEY)
-    words = walk("run", "s", "--run-name", "live", "--model", "live", *LOCAL, env=WITH_KEY).stdout
+    recorded = walk.summary("run", "s", "--live", "model,record", "--run-name", "recorded", *LOCAL, env=WITH_KEY)
+    words = walk("run", "s", "--run-name", "live", "--live", "model", *LOCAL, env=WITH_KEY).stdout
     asked = len(models.seen)
     replayed = walk("run", "s", "--run-name", "replayed", "--trials", "2", *LOCAL)
 
@@ -79,11 +79,11 @@ def test_a_model_is_recorded_once_and_replayed_without_key_and_server(walk: Walk
 
 
 def test_no_key_and_no_model_are_refused_before_anything_runs(walk: Walk, models: ModelServer) -> None:
-    for mode in ("live", "record"):
-        assert "WALK_KEY" in walk("run", "s", "--model", mode, *LOCAL, status=2, env={"WALK_KEY": ""}).stderr
+    for asked in ("model", "model,record"):
+        assert "WALK_KEY" in walk("run", "s", "--live", asked, *LOCAL, status=2, env={"WALK_KEY": ""}).stderr
     suite = walk.folder / "suites/s/suite.yaml"
     suite.write_text(suite.read_text().partition("model:")[0])
-    assert "`model: " in walk("run", "s", "--model", "live", *LOCAL, status=2).stderr
+    assert "`model: " in walk("run", "s", "--live", "model", *LOCAL, status=2).stderr
     assert [] == models.seen
     assert not (walk.folder / "runs").exists()
 
@@ -107,7 +107,7 @@ def test_without_a_recording_a_trial_is_inconclusive(walk: Walk, models: ModelSe
 def test_a_budget_stops_the_run_and_what_is_left_was_not_run(
     walk: Walk, models: ModelServer, option: tuple[str, str], reason: str, run: int
 ) -> None:
-    words = ("run", "s", "--model", "live", "--run-name", "short", *option, *LOCAL)
+    words = ("run", "s", "--live", "model", "--run-name", "short", *option, *LOCAL)
     summary = walk.summary(*words, status=3, env=WITH_KEY)
 
     assert (run, 4 - run, 0) == tuple(summary["counts"][name] for name in ("finished", "not_run", "limit_reached"))
@@ -122,7 +122,7 @@ def test_a_budget_stops_the_run_and_what_is_left_was_not_run(
 def test_a_case_may_limit_tokens(walk: Walk, models: ModelServer) -> None:
     cases = walk.folder / "suites/s/cases.yaml"
     cases.write_text("- {id: c0, task: Add three and four., limits: {tokens: 100}}\n")
-    walk("run", "s", "--model", "live", "--run-name", "limited", *LOCAL, env=WITH_KEY)
+    walk("run", "s", "--live", "model", "--run-name", "limited", *LOCAL, env=WITH_KEY)
     trial = walk.trial("limited", "c0")
     assert ("limit_reached", "100 tokens") == (trial["outcome"], trial["reason"])
 

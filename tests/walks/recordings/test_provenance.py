@@ -102,7 +102,7 @@ def test_the_report_says_where_figures_come_from_doubles(mixed: Walk) -> None:
     assert words in mixed("report", "replayed").stdout
     assert words[1:] in mixed("report", "replayed", "--format", "markdown").stdout
     assert "8 from doubles" in mixed("report", "replayed", "--format", "junit").stdout
-    live = mixed.summary("run", "s", "--run-name", "live", "--tools", "live", "--model", "live", *LOCAL)
+    live = mixed.summary("run", "s", "--run-name", "live", "--live", "all", *LOCAL)
     assert COUNTS == live["provenances"]
 
 

@@ -78,7 +78,7 @@ model: {{base_url: "{models}"}}
 
 
 LOCAL = ("--sandbox", "local", "--jobs", "1")
-RECORD = ("run", "s", "--tools", "record", "--model", "record", *LOCAL)
+RECORD = ("run", "s", "--live", "all,record", *LOCAL)
 
 
 @dataclass
@@ -224,7 +224,7 @@ def test_what_really_changed_is_kept_as_it_was_and_replaced_on_refresh(
     assert ["add_note"] == kept["differing"]
     assert 1.0 == replayed(walk, "careful")["success"]["rate"]
 
-    words = walk("record", "s", "--model", "record", "--sandbox", "local", "--agent", "careful", "--refresh").stdout
+    words = walk("record", "s", "--sandbox", "local", "--agent", "careful", "--refresh").stdout
     # The answer that changed, and the model's reply to the task, which has call ids of its own.
     assert "2 replaced" in " ".join(words.split()), words
 

@@ -1,10 +1,6 @@
 // Keys of every page. Nothing here is needed to read or to change anything: each key stands for a link or a button.
 const help = document.getElementById("help");
 const ROWS = "tr[data-href], .step, .question";
-const GO = {
-  r: "/", t: "/trend", d: "/drift", i: "/issues", c: "/cassettes", a: "/annotate", w: "/workbench", h: "/themes",
-  p: "/production",
-};
 let waiting = "";
 
 const rows = () => [...document.querySelectorAll(ROWS)].filter((one) => one.checkVisibility());
@@ -58,14 +54,14 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     return;
   }
-  if (was === "g" && GO[event.key]) location.assign(GO[event.key]);
+  const go = was === "g" && [...document.querySelectorAll("[data-go]")].find((one) => one.dataset.go === event.key);
+  if (go) go.click();
   else if (event.key === "Enter" && event.target.matches("tr[data-href]")) location.assign(event.target.dataset.href);
   else if (KEYS[event.key]) KEYS[event.key]();
   else return;
   event.preventDefault();
 });
 
-document.querySelector("nav [aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
 document.getElementById("keys").addEventListener("click", KEYS["?"]);
 document.addEventListener("click", (event) => {
   const row = event.target.closest("tr[data-href]");

@@ -40,10 +40,8 @@ def main() -> int:
         words = [
             "--agent",
             AGENT,
-            "--tools",
-            "sealed",
-            "--model",
-            "live",
+            "--live",
+            "sealed,model",
             "--jobs",
             "1",
             "--run-name",
