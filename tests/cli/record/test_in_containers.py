@@ -26,6 +26,6 @@ def test_a_program_that_the_image_does_not_have_is_named(desk: Desk, base_image:
 
     assert "'claude'" in done.stderr
     assert "--image NAME" in done.stderr
-    missing = desk.walk("record", "shop/x", "--image", "claude", *words, status=3).stderr
+    missing = desk.walk("record", "shop/x", "--image", "claude", *words, status=2).stderr
     assert f"{desk.project}/images/claude/Dockerfile" in missing
     assert [] == desk.left()
