@@ -1,5 +1,6 @@
 """`harness drift`: compares the current answers of tools with their recordings."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from harness.drift.check import DriftPlan, DriftResult, compare_run, learn_suite
 from harness.drift.flips import FlipPlan
 from harness.drift.report_text import not_asked_lines, profile_lines, report_lines
 from harness.errors import ExitCode, UsageError
+from harness.reports.render.markdown import addresses_of
 from harness.runs.plan.plan import RunOptions
 from harness.runs.store.drift_report import DRIFT
 from harness.runs.store.folder import run_path
@@ -337,5 +339,6 @@ def _plan(project: Path, suite: str, options: DriftCheckOptions, command: str, n
         learn=not options.no_learn,
         name=name,
         command=" ".join([command, *words]),
+        pages=next((url for _, url in addresses_of(os.environ)), None),
         say=say,
     )

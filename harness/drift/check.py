@@ -137,6 +137,8 @@ class DriftPlan:
     name: str | None = None
     command: str = ""
     """The command that reproduces the check."""
+    pages: str | None = None
+    """As in the report."""
     flips: FlipPlan | None = None
     """The settings of the replay that finds changed verdicts; None: no replay."""
     learn: bool = True
@@ -325,6 +327,7 @@ def _drift_result(
         run=folder.name,
         seen=plan.created,
         command=plan.command,
+        pages=plan.pages,
         findings=findings,
         compared=len(compared),
         unanswered=len(probed.observations) - len(compared),

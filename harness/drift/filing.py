@@ -161,7 +161,7 @@ class _Planning:
         earlier = self._current(issue_key(self._report.suite, tool, about))
         state = begin(self._report.suite, tool, about, findings, self._report)
         link = None if earlier is None else earlier.reference
-        draft = draft_of(state, self._report.command, findings=findings, earlier_issue=link)
+        draft = draft_of(state, self._report.command, self._report.pages, findings=findings, earlier_issue=link)
         return TrackerAction(verb="file", tool=tool, about=about, draft=draft, why=_count(len(findings), "change"))
 
     def _action_for(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> TrackerAction | None:
@@ -171,7 +171,9 @@ class _Planning:
             return None
         state = self._remembered(issue, tool, about)
         if issue.is_open and LABEL not in issue.labels:
-            draft = draft_of(state, self._report.command, findings=findings, earlier_body=issue.body)
+            draft = draft_of(
+                state, self._report.command, self._report.pages, findings=findings, earlier_body=issue.body
+            )
             return TrackerAction(
                 verb="update", tool=tool, about=about, issue=issue, draft=draft, why="had not got its labels"
             )
@@ -241,7 +243,7 @@ class _Planning:
     ) -> tuple[IssueDraft, IssueState]:
         """The rewritten issue, and its state as the body stores it."""
         raised = after.model_copy(update={"revision": before.revision + 1})
-        draft = draft_of(raised, self._report.command, findings=findings, earlier_body=issue.body)
+        draft = draft_of(raised, self._report.command, self._report.pages, findings=findings, earlier_body=issue.body)
         return draft, state_in(draft.body) or raised
 
 

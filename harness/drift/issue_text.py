@@ -124,6 +124,7 @@ _WORDS = {"breaking": "breaking", "warning": "to look at", "info": "for informat
 def draft_of(
     state: IssueState,
     command: str,
+    pages: str | None = None,
     *,
     findings: Sequence[DriftFinding] = (),
     earlier_body: str = "",
@@ -131,11 +132,12 @@ def draft_of(
 ) -> IssueDraft:
     """The issue that describes `state`; `findings` are those of this check, for their excerpts.
 
+    `pages`: where the run's pages are.
     `earlier_body` is the current body in the tracker, `earlier_issue` the closed issue that this one follows.
     """
     excerpts = {**_excerpts_in(earlier_body), **{one.fingerprint: _excerpt(one) for one in findings}}
     link = earlier_issue or _link_in(earlier_body)
-    body = next(text for text in _bodies(state, command, excerpts, link) if len(text) <= MOST_CHARACTERS)
+    body = next(text for text in _bodies(state, (command, pages), excerpts, link) if len(text) <= MOST_CHARACTERS)
     return IssueDraft(
         tool=state.tool or "several tools",
         severity=_severity(state),
@@ -166,7 +168,10 @@ def _digested_state(state: IssueState, link: str | None) -> object:
     return [said, link]
 
 
-def _bodies(whole: IssueState, command: str, excerpts: Mapping[str, str], link: str | None) -> Iterator[str]:
+def _bodies(
+    whole: IssueState, again: tuple[str, str | None], excerpts: Mapping[str, str], link: str | None
+) -> Iterator[str]:
+    command, pages = again
     for rows, shown in _SIZES:
         state = _shortened(whole, rows)
         parts = [
@@ -177,6 +182,7 @@ def _bodies(whole: IssueState, command: str, excerpts: Mapping[str, str], link: 
             *_touched_lines(state),
             "### See it again",
             _command_block(command),
+            *([] if pages is None else [f"[The pages of the run]({pages}) show each answer beside its recording."]),
             *_what_to_do(state),
             marker_of(state.model_copy(update={"shown": digest_of(_digested_state(state, link))})),
         ]

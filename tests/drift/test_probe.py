@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from harness.drift.check import DriftPlan, probe_suite
 from harness.suite.loading import load_suite
 from tests.drift.conftest import CASES, ITEM, TOOLS, Project, told
@@ -69,6 +71,18 @@ def test_an_error_instead_of_an_answer_is_one_finding(project_of_shop: Project) 
     project_of_shop.shop.answers["GET /search?q=b"] = (410, {"error": "gone"})
     report = project_of_shop.probe(status=1)
     assert [("search", "status.success_to_error", "", "status 200 -> status 410")] == told(report)
+
+
+def test_the_issue_of_a_job_links_to_the_pages_of_its_run(
+    project_of_shop: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI_JOB_URL", "https://lab.example/j/1")
+    project_of_shop.shop.answers["GET /items/1"] = (404, "gone")
+    project_of_shop.probe(status=1)
+    monkeypatch.delenv("CI_JOB_URL")
+    (run,) = (project_of_shop.folder / "runs").glob("probe*")
+    said = project_of_shop.type("issue", "file", run.name, "--tracker", "folder", "--dry-run")
+    assert "(https://lab.example/j/1/artifacts/browse)" in said
 
 
 def test_a_value_alone_is_not_sure_until_the_operation_is_known(project_of_shop: Project) -> None:

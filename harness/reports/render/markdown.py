@@ -202,7 +202,7 @@ _ADDRESSES: Final = (
     ("the workflow run", "{BUILD_URL}"),
 )
 """What is linked, and where it is by the variables of the service that runs the job: the first that are all set."""
-_URL = re.compile(r"https?://[^\s<>()\[\]\\`]+")
+_URL = re.compile(r"https?://[^\s<>()\[\]\\`]{1,2000}")
 
 
 def addresses_of(environment: Mapping[str, str]) -> tuple[Address, ...]:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import JsonValue, computed_field, model_validator
+from pydantic import Field, JsonValue, computed_field, model_validator
 
 from harness.disk import write_atomically
 from harness.errors import HarnessError, UsageError
@@ -97,6 +97,8 @@ class DriftReport(Frozen):
     seen: datetime
     command: str
     """The command that reproduces the result."""
+    pages: str | None = Field(default=None, pattern=r"^https?://[^\s<>()\[\]\\`]{1,2000}$")
+    """Where the continuous integration that made it keeps the run's pages."""
     findings: tuple[DriftFinding, ...]
     """Confirmed ones, sorted by tool, severity, operation and path."""
     exercised: dict[str, tuple[str, ...]]

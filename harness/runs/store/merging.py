@@ -206,6 +206,7 @@ def _one_report(reports: Sequence[DriftReport], run: str) -> DriftReport:
         run=run,
         seen=max(report.seen for report in reports),
         command=reports[0].command.replace(reports[0].run, run),
+        pages=reports[0].pages,
         findings=findings,
         exercised={
             tool: tuple(sorted({path for report in reports for path in report.exercised.get(tool, ())}))
