@@ -56,19 +56,19 @@ class PointerNotFound(LookupError):
 MAX_DEPTH = 100
 
 
-_FENCED: Final = re.compile(r"```(?:json[5c]?\b|javascript\b)?(.*?)```", re.DOTALL | re.IGNORECASE)
+_FENCED: Final = re.compile(r"(`{3,}|~{3,})[ \t]*(?:json[5c]?\b|javascript\b)?(.*?)\1", re.DOTALL | re.IGNORECASE)
 _EXACT_FLOAT: Final = 2**53
 
 
 def answered_json(text: str) -> JsonValue:
     """The value of an answer that is JSON, or has it in its only code fence. Raises ValueError as `parsed_json`."""
-    fenced = _FENCED.findall(text) if text.count("```") == 2 else []
     try:
         return parsed_json(text)
     except ValueError:
-        if not fenced:
+        fenced = _FENCED.search(text)
+        if fenced is None or text.count(fenced[1]) != 2:
             raise
-        return parsed_json(fenced[0])
+        return parsed_json(fenced[2])
 
 
 def parsed_json(text: str) -> JsonValue:

@@ -10,7 +10,8 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 # Characters that a reader does not tell apart are one character: composed and decomposed letters (NFC), spaces of any
-# kind, letters and digits of full width, straight and curly quotes, hyphens, ligatures. What has no width is left out.
+# kind, letters and digits of full width, straight and curly quotes, hyphens and minus signs, ligatures. What has no
+# width is left out.
 
 _SPACES: Final = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _NO_WIDTH: Final = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -35,6 +36,10 @@ def composed(text: str) -> str:
 
 def plain_text(text: str) -> str:
     """The text with one spelling for characters that a reader does not tell apart; each line end is `\\n`."""
+    return _with_minus_signs(text).replace("\u2212", "-")
+
+
+def _with_minus_signs(text: str) -> str:
     if text.isascii() and "\r" not in text:
         return text
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n").translate(_ALIKE))
@@ -167,7 +172,7 @@ def exact(number: float) -> Fraction:
 
 def _prepared(text: str) -> str:
     text = _RAISED.sub(lambda raised: "^" + unicodedata.normalize("NFKC", raised[0]), text)
-    text = _VULGAR.sub(_written_out, plain_text(text).replace("\u2044", "/").replace("\uff0d", "-"))
+    text = _VULGAR.sub(_written_out, _with_minus_signs(text).replace("\u2044", "/").replace("\uff0d", "-"))
     text = text.replace("\u066b", ".").replace("\u066c", ",")
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)

@@ -70,6 +70,7 @@ TEXTS: list[tuple[dict[str, Any], str, bool]] = [
     ({"contains": "New York"}, "It is Newark.", False), ({"excludes": "don't"}, "I don\u2019t", False),
     ({"equals": "caf\u00e9"}, "cafe\u0301", True), ({"equals": "cafe"}, "caf\u00e9", False),
     ({"equals": "5\u00b2"}, "52", False), ({"equals": "e-mail..."}, "e\u2011mail\u2026", True),
+    ({"contains": "-5"}, "It is \u22125.", True), ({"excludes": "-5"}, "It is \u22125.", False),
     ({"equals": "a-b"}, "a\u2014b", False), ({"equals": "office"}, "o\ufb03ce", True),
     ({"equals": "ab"}, "a\u200db", True), ({"excludes": "e-mail"}, "no e\u2011mail", False),
     ({"regex": "^a b$"}, "a\u00a0b", True), ({"regex": "\u201ca\u201d"}, "\u201ca\u201d", True),
@@ -78,7 +79,9 @@ VALUES: list[tuple[Any, Any, bool]] = [
     ({"a": 1}, '```json\n{"a": 1}\n```', True), ({"a": 1}, 'Here it is:\n```json\n{"a": 1}\n```\nDone.', True),
     ({"a": 1}, '```\n{"a": 2}\n```', False), ({"a": 1}, '```json\n{"a": 1}\n```\n```json\n{"a": 2}\n```', False),
     ({"a": 1}, '```python\n{"a": 1}\n```', False), ({"a": 1}, '```jsonc\n\ufeff{"a": 1}\n```', True),
-    ({"a": "```x```"}, '{"a": "```x```"}', True), ({"a": 1}, '\ufeff{"a": 1}', True),
+    ({"a": 1}, '~~~ json\n{"a": 1}\n~~~', True), ({"a": 1}, '````json\n{"a": 1}\n````', True),
+    ({"a": "~~~"}, '```\n{"a": "~~~"}\n```', True), ({"a": "```x```"}, '{"a": "```x```"}', True),
+    ({"a": 1}, '\ufeff{"a": 1}', True),
     ({"a": 1}, '{"a": 2, "a": 1}', False), ({"a": "caf\u00e9"}, '{"a": "cafe\u0301"}', True),
     ({"caf\u00e9": 1, "f": 2}, '{"cafe\u0301": 1, "f": 2}', True), ({"a": "caf\u00e9"}, '{"a": "cafe"}', False),
     ({"a": "10 kg"}, '{"a": "10\u00a0kg"}', True), ({"a": "don't"}, {"a": "don\u2019t"}, True),
@@ -111,7 +114,7 @@ def test_json_is_read_as_a_careful_reader_does(evidence: Build, value: Any, answ
 
 @pytest.mark.parametrize("part", ["1 234 ", "123", "-", "1,", "1.", " 12-", "1/", "[1,", "May 1, ", "1e9", "\u00bd"])
 def test_a_long_answer_is_read_in_bounded_time(evidence: Build, part: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     VERIFIERS["final_answer"].model_validate({"number": 3}).verify(evidence(answer=part * 5_000))
 
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
