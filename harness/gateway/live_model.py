@@ -127,17 +127,19 @@ class LiveModel:
         return failure_of("model", response.status, said, is_reply=is_reply) is None
 
     def _reason(self, exchange: ModelExchange) -> str:
-        """The failure in words: the status and the provider's own message."""
-        answer = exchange.answer
+        """The failure in words: the status, the provider's own message, the address, and the model asked for."""
+        answer, endpoint, model = exchange.answer, exchange.endpoint, exchange.asked.model
+        address = self.upstreams[endpoint.provider].address(endpoint, model)
+        asked = self.redactor.text(f" ({address}{'' if model is None else f', model {model[:LONGEST_MODEL]!r}'})")
         if exchange.error is not None or answer is None:
-            return "it gave no answer" if exchange.error is None else exchange.error[1]
+            return ("it gave no answer" if exchange.error is None else exchange.error[1]) + asked
         try:
             said = json.loads(answer.body)["error"]["message"]
         except (ValueError, LookupError, TypeError):
             said = answer.body[:_LONGEST_REASON].decode("utf-8", "replace")
-        name = self.spec.servers[exchange.endpoint.provider].api_key
+        name = self.spec.servers[endpoint.provider].api_key
         remedy = f"; check the variable {name}" if name and answer.status in _REFUSED_KEY else ""
-        return self.redactor.text(f"{answer.status} {str(said)[:_LONGEST_REASON]}".strip() + remedy)
+        return self.redactor.text(f"{answer.status} {str(said)[:_LONGEST_REASON]}".strip()) + asked + remedy
 
     async def _answer(
         self, request: web.BaseRequest, exchange: ModelExchange, keep: Callable[[ModelExchange], None]

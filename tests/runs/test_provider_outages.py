@@ -157,7 +157,8 @@ def test_a_run_of_which_no_request_was_answered_stops_early(
     said, trials = run(project, [FINE] * 5, "--fail-under", "task_success=1", status=3)
     assert {"harness_failed"} == {trial.outcome for trial in trials}
     assert len(trials) < 5
-    assert f"0 of {len(trials)} model requests were answered: {words}" in " ".join(said.split())
+    where = f"({project.shop.url}/v1/chat/completions, model 'good')"
+    assert f"0 of {len(trials)} model requests were answered: {words} {where}" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

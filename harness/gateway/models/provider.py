@@ -77,7 +77,7 @@ class ProviderUpstream:
         """
         passed = plain_headers(headers)
 
-        path = self._url(endpoint.path_for(model))
+        path = self.address(endpoint, model)
         url = URL(f"{path}{('&' if '?' in path else '?') if query else ''}{query}", encoded=True)
 
         async def send() -> aiohttp.ClientResponse:
@@ -95,7 +95,9 @@ class ProviderUpstream:
         async with await (tries or RetriedCall(0, 0.0))(send) as response:
             yield response
 
-    def _url(self, path: str) -> str:
+    def address(self, endpoint: Endpoint, model: str | None) -> str:
+        """Where a request goes."""
+        path = endpoint.path_for(model)
         base = (self._server.base_url or "").rstrip("/")
         versioned = bool(urlsplit(base).path) if self._provider == "openai" else base.endswith("/v1")
         # The base address of OpenAI's clients contains the version, that of Anthropic's does not.
