@@ -13,10 +13,11 @@ from typing import Literal
 
 from harness.cli.console import out, say
 from harness.cli.running import judge, run_ungated
-from harness.cli.showing import show_comparison, show_summary
+from harness.cli.showing import show_summary
 from harness.errors import EngineUnavailable, ExitCode, SnapshotError
 from harness.reports.compare import compare_runs
 from harness.reports.render.markdown import write_report
+from harness.reports.render.terminal import comparison_view
 from harness.reports.summarising import summarise_run
 from harness.runs.plan.plan import RunOptions
 from harness.runs.store.folder import RunFolder
@@ -44,7 +45,7 @@ def demonstrate(project: Path, name: str, *, install_tools: bool) -> ExitCode:
         codes.append(judge(summary, quiet=options.as_json))
         folders.append(folder)
     for before, after in pairwise(folders):
-        show_comparison(out(), compare_runs(before, after))
+        out().print(comparison_view(compare_runs(before, after)))
     out().print(f"\nreports  {', '.join(str(folder.path / 'report') for folder in folders)}", soft_wrap=True)
     return max(codes)
 

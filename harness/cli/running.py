@@ -26,7 +26,7 @@ from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.sandbox.providers import isolates
 from harness.scoring.scorecard import Scorecard
-from harness.suite.suites import Suite
+from harness.suite.suites import Gates, Suite
 from harness.traces.trial import Trial
 
 if TYPE_CHECKING:
@@ -68,7 +68,10 @@ def gated(project: Path, folder: RunFolder, summary: Summary, *, quiet: bool) ->
         held = hold(project, folder, allow_unmeasured=allowed, quiet=quiet)
     if gates.no_worse_than:
         held = max(held, hold_margins(project, folder, gates.margins, quiet=quiet))
-    return max(judge(summary, quiet=quiet), held)
+    code, failed = max(judge(summary, quiet=quiet), held), summary.success.successes < summary.success.n
+    if code == ExitCode.DONE and failed and not _has_gate(gates) and folder.manifest.tool_mode != "record":
+        say("no gate is set: this run cannot fail; set `gates: {fail_under: {task_success: 1}}` in suite.yaml")
+    return code
 
 
 def run_ungated(project: Path, options: RunOptions) -> RunFolder:
@@ -100,6 +103,10 @@ def judge(summary: Summary, *, quiet: bool) -> ExitCode:
         say(": ".join(remedy_words(summary)))
         codes.append(ExitCode.VERDICT)
     return max(*codes, _of_what_did_not_run(summary))
+
+
+def _has_gate(gates: Gates) -> bool:
+    return bool(gates.against_baseline or gates.fail_under or gates.no_worse_than)
 
 
 def _of_what_did_not_run(summary: Summary) -> ExitCode:

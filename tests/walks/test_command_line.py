@@ -66,6 +66,11 @@ def test_a_first_project_runs_as_it_is_and_is_never_overwritten(walk: Walk) -> N
     assert 2 == inside.summary("run", "hello", "--sandbox", "local")["success"]["successes"]
     assert 1 == len(list((walk.folder / "mine/runs").iterdir()))
     suite = walk.folder / "mine/suites/hello/suite.yaml"
+    program = suite.parent / "agents/v1/main.py"
+    program.write_text("")
+    assert "no gate is set" in inside("run", "hello", "--sandbox", "local").stderr
+    gated = ("run", "hello", "--sandbox", "local", "--fail-under", "task_success=1")
+    assert "no gate is set" not in inside(*gated, status=1).stderr
     before, place, after = suite.read_text(encoding="utf-8").partition("    command: ")
     suite.write_text(f"{before}    image: nowhere\n{place}{after}", encoding="utf-8")
     line = before.count("\n") + 1
@@ -79,7 +84,7 @@ def test_without_an_engine_the_demo_says_so_and_runs_in_the_local_sandbox(drive_
     done = subprocess.run(program, cwd=drive_thru.folder, env=environment, capture_output=True, text=True, check=True)
     assert "container engine" in done.stderr
     assert "NOT isolated" in done.stderr
-    assert "success 32 % → 88 %" in done.stdout
+    assert "passed 32 % → 88 %" in done.stdout
 
 
 def test_without_an_engine_a_run_in_containers_says_what_to_do(drive_thru: Walk) -> None:
