@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.build import ROOT, loaded_from_elsewhere, problems_in
+from tests.reports.html.browser import Browser
 
 _NO_NETWORK = ("unshare", "--map-root-user", "--net")
 
@@ -30,6 +31,30 @@ def test_it_builds_strictly_and_without_a_network(project: Path) -> None:
     assert (project / "site/tutorial/first-suite.html").is_file()
     published = project / "site/reference/schemas/suite.json"
     assert json.loads((ROOT / "docs/reference/schemas/suite.json").read_text()) == json.loads(published.read_text())
+
+
+@pytest.mark.slow
+def test_a_search_from_the_disk_finds_the_page_first(project: Path) -> None:
+    assert [] == problems_in(project)
+    found = {
+        "fail below 90 %": "how-to/baseline.html",
+        "custom metric": "how-to/extend/metric.html",
+        "mock one tool": "how-to/conversations.html",
+        "Claude key": "how-to/gateway/model.html",
+    }
+    shadow = "[...document.querySelectorAll('*')].find(one => one.shadowRoot)?.shadowRoot"
+    with Browser() as browser:
+        for query, page in found.items():
+            browser.load(project / "site/concepts/index.html")
+            browser.until("window.__index")
+            browser.run("document.querySelector('.md-search__button').click()")
+            browser.until(f"{shadow}.querySelector('input')")
+            browser.run(f"{shadow}.querySelector('input').focus()")
+            browser.send("Input.insertText", text=query)
+            browser.until(f"{shadow}.querySelector('a[href]')")
+            first = browser.run(f"{shadow}.querySelector('a[href]').href")
+            assert (query, page) == (query, first.partition("/site/")[2].partition("?")[0])
+            assert [] == browser.complaints
 
 
 @pytest.mark.slow
