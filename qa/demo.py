@@ -13,12 +13,10 @@ from typing import Literal
 
 from harness.cli.console import out, say
 from harness.cli.running import judge, run_ungated
-from harness.cli.showing import show_summary
+from harness.cli.showing import show_run
 from harness.errors import EngineUnavailable, ExitCode, SnapshotError
 from harness.reports.compare import compare_runs
-from harness.reports.render.markdown import write_report
-from harness.reports.render.terminal import comparison_view
-from harness.reports.summarising import summarise_run
+from harness.reports.render.terminal import first_comparison
 from harness.runs.plan.plan import RunOptions
 from harness.runs.store.folder import RunFolder
 from harness.sandbox.engine import connect
@@ -40,12 +38,10 @@ def demonstrate(project: Path, name: str, *, install_tools: bool) -> ExitCode:
     for version in reversed(list(suite.agents)):  # the default one is named first, and runs last
         options = RunOptions(suite=name, agent=version, sandbox=sandbox)
         folder = run_ungated(project, options)
-        summary = summarise_run(folder)
-        show_summary(out(), summary, write_report(folder, summary))
-        codes.append(judge(summary, quiet=options.as_json))
+        codes.append(judge(show_run(folder, as_json=False), quiet=options.as_json))
         folders.append(folder)
     for before, after in pairwise(folders):
-        out().print(comparison_view(compare_runs(before, after)))
+        out().print(first_comparison(compare_runs(before, after), before.manifest.run))
     out().print(f"\nreports  {', '.join(str(folder.path / 'report') for folder in folders)}", soft_wrap=True)
     return max(codes)
 

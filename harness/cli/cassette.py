@@ -5,6 +5,9 @@ from typing import TypedDict, Unpack
 
 import click
 
+from harness.cli.console import print_json
+from harness.cli.options import json_option
+
 # `harness cassette`: checks, shows and refreshes recordings.
 
 
@@ -22,8 +25,9 @@ def cassette_command() -> None:
 
 @cassette_command.command("check")
 @click.argument("suites", nargs=-1)
+@json_option
 @click.pass_context
-def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
+def check(ctx: click.Context, suites: tuple[str, ...], as_json: bool) -> None:
     """Check the cassettes of SUITES (default: all suites).
 
     Each cassette must be readable by vcrpy, have the keys that follow from its calls, and contain no value of the
@@ -38,20 +42,20 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
     from harness.suite.suite_file import suite_names
 
     project: Path = ctx.obj
-    checked = problems = 0
+    checked, problems, notes = 0, list[str](), list[str]()
     for name in suites or suite_names(project):
         suite = load_suite(project, name)
         secrets, readable = secret_values(suite), []
         for path in cassette_paths(project / "cassettes", name):
             checked += 1
             findings = check_cassette(path, secrets)
-            problems += len(findings)
+            problems += map(str, findings)
             readable += [] if findings else [open_cassette(path)]
-            for finding in findings:
-                click.echo(str(finding))
-        for words in unmatched_pointers(suite, readable):
-            click.echo(f"{name}: {words}")
-    click.echo(f"{checked} cassettes checked, {problems} problems")
+        notes += (f"{name}: {words}" for words in unmatched_pointers(suite, readable))
+    if as_json:
+        print_json({"checked": checked, "problems": problems, "notes": notes})
+    else:
+        click.echo("\n".join([*problems, *notes, f"{checked} cassettes checked, {len(problems)} problems"]))
     ctx.exit(ExitCode.VERDICT if problems else ExitCode.DONE)
 
 
@@ -72,7 +76,6 @@ def show(project: Path, suite: str, case: str | None, as_json: bool) -> None:
     """
     from harness.cassettes.cassette import cassette_path
     from harness.cassettes.check import cassette_paths, list_cassettes, provenance_words, show_cassette, shown_cassette
-    from harness.cli.console import print_json
     from harness.errors import UsageError
     from harness.suite.loading import load_suite
     from harness.text import alternatives
@@ -166,7 +169,6 @@ def list_tools(project: Path, suite: str, as_json: bool) -> None:
     harness tool list drive_thru --json
     """
     from harness.cassettes.check import unmatched_in
-    from harness.cli.console import print_json
     from harness.suite.loading import load_suite, tool_groups
     from harness.suite.tools import signature
     from harness.suite.tools_section import notes_of

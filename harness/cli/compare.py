@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from harness.cli.console import out, print_json
+from harness.cli.options import all_option, form_json_option, refuse_all
 from harness.errors import ExitCode, UsageError
 from harness.reports.margin import no_worse_than, refuse_malformed
 from harness.reports.migration import migration_of
@@ -31,6 +32,8 @@ from harness.suite.suites import prompt_texts
     show_default=True,
     help="Format of the comparison; `comment`: Markdown for a pull request, with the figures first.",
 )
+@form_json_option
+@all_option
 @click.option(
     "--no-worse-than",
     "margins",
@@ -52,6 +55,7 @@ def compare_command(
     before: str,
     after: str | None,
     form: Literal["terminal", "markdown", "comment", "json"],
+    everything: bool,
     margins: tuple[str, ...],
     migration: bool,
 ) -> None:
@@ -71,23 +75,24 @@ def compare_command(
 
     Exit status with --no-worse-than or --migration: 0 better or at parity, 1 worse, 3 not determined.
     """
+    refuse_all(ctx, "--migration" if migration else form)
     if after is None:
         if migration or margins or not before.startswith("baseline:"):
             raise UsageError("name a run to compare with", remedy=f"harness compare {before} RUN")
-        _show_baseline(ctx.obj, before.removeprefix("baseline:"), form)
+        _show_baseline(ctx.obj, before.removeprefix("baseline:"), form, everything)
         return
     if migration:
         ctx.exit(compare_for_migration(ctx.obj, before, after, form, margins))
     from harness.reports.render.markdown import addresses_of, comment_markdown, comparison_json, comparison_markdown
     from harness.reports.render.sections import margin_lines
-    from harness.reports.render.terminal import comparison_view
+    from harness.reports.render.terminal import comparison_view, first_comparison
 
     project: Path = ctx.obj
     comparison, repetitions = compare_named(project, before, run_path(project, after), margins)
     checks = no_worse_than(comparison, margins, repetitions()) if margins else []
     match form:
         case "terminal":
-            out().print(comparison_view(comparison))
+            out().print(comparison_view(comparison) if everything else first_comparison(comparison, before))
         case "markdown":
             click.echo(comparison_markdown(comparison), nl=False)
         case "comment":
@@ -165,9 +170,9 @@ def baseline_command(project: Path, run: str, allow_unmeasured: int) -> None:
     click.echo(write_baseline(project, baseline))
 
 
-def _show_baseline(project: Path, suite: str, form: str) -> None:
-    from harness.cli.showing import show_summary
+def _show_baseline(project: Path, suite: str, form: str, everything: bool) -> None:
     from harness.reports.render.markdown import summary_markdown
+    from harness.reports.render.terminal import SummaryView, first_report
     from harness.reports.summarising import summarise
     from harness.runs.store.baseline import read_baseline
     from harness.scoring.findings.facts import outdated
@@ -183,7 +188,8 @@ def _show_baseline(project: Path, suite: str, form: str) -> None:
             print_json({**summary.model_dump(mode="json"), "outdated": list(older)})
             return
         case "terminal":
-            show_summary(out(), summary, None)
+            more = f"harness compare baseline:{suite} --all"
+            out().print(SummaryView(summary) if everything else first_report(summary, None, more))
         case _:
             click.echo(summary_markdown(summary), nl=False)
     if older:

@@ -2,8 +2,11 @@
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import click
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -62,19 +65,53 @@ def print_json_list(values: Iterable[object]) -> None:
     click.echo("[]" if between == "[" else "\n]")
 
 
-@contextmanager
-def progress_bar(title: str, total: int) -> Iterator[Progress]:
-    """A bar of trials with one task; on a dumb terminal it draws nothing."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}", style="dim", markup=False),
-    )
-    with Progress(*columns, console=err(), transient=True, disable=not sys.stderr.isatty()) as bar:
-        bar.add_task(title, total=total, note="")
-        yield bar
+class Tally:
+    """How far a run is: trials that ended, those that failed, and an estimate of the time left."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self._title, self._total, self._ended, self._failed = title, total, 0, 0
+        self._began = time.monotonic()
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn())
+        note = TextColumn("{task.fields[note]}", style="dim", markup=False)
+        self._bar = Progress(
+            *columns, TimeElapsedColumn(), note, console=err(), transient=True, disable=not sys.stderr.isatty()
+        )
+        self._task = self._bar.add_task(title, total=total, note="")
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        self._bar.console.print(text)
+
+    def count(self, *, failed: bool) -> None:
+        self._ended += 1
+        self._failed += failed
+        self._bar.update(self._task, advance=1, note=self._note)
+
+    @contextmanager
+    def shown(self, each_s: float = 10.0) -> Iterator["Tally"]:
+        """A bar on a terminal; elsewhere a line each ten seconds on standard error."""
+        over = threading.Event()
+        lines = threading.Thread(target=self._lines, args=(over, each_s), daemon=True)
+        with self._bar:
+            if self._bar.disable:
+                lines.start()
+            try:
+                yield self
+            finally:
+                over.set()
+
+    def _lines(self, over: threading.Event, each_s: float) -> None:
+        while not over.wait(each_s):
+            say(f"{self._title}: {self._ended} of {self._total} trials, {self._note}")
+
+    @property
+    def _note(self) -> str:
+        """The estimate takes what trials took until now, so that parallel trials and pauses are in it."""
+        words = f"{self._failed} failed"
+        if not 0 < self._ended < self._total:
+            return words
+        left = (time.monotonic() - self._began) / self._ended * (self._total - self._ended)
+        return f"{words}, about {timedelta(seconds=round(left))} left"
 
 
 def _console(is_terminal: bool, stderr: bool) -> Console:

@@ -95,10 +95,8 @@ def import_command(project: Path, /, format: str, path: Path | None, **options: 
     """
     from contextlib import ExitStack
 
-    from harness.cli.console import out, print_json, say
-    from harness.cli.showing import show_summary
-    from harness.reports.render.markdown import write_report
-    from harness.reports.summarising import summarise_run
+    from harness.cli.console import say
+    from harness.cli.showing import show_run
     from harness.runs.foreign_runs import import_file
     from harness.runs.importing import store_imported
     from harness.traces.formats.found import ImportOptions
@@ -116,12 +114,7 @@ def import_command(project: Path, /, format: str, path: Path | None, **options: 
             file = note.file if dataset is None else f"langfuse:{dataset}"
             say(f"{file}: {place}: {note.problem} ({note.count}x)" + (f" -> {note.remedy}" if note.remedy else ""))
         folder = store_imported(imported, project / "runs", name=options["run_name"])
-    summary = summarise_run(folder)
-    report = write_report(folder, summary)
-    if options["as_json"]:
-        print_json(summary.model_dump(mode="json"))
-    else:
-        show_summary(out(), summary, report)
+    show_run(folder, as_json=options["as_json"])
 
 
 def _check_source(format: str, path: Path | None, dataset: str | None, run: str | None) -> None:

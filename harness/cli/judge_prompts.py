@@ -1,9 +1,12 @@
 """`harness judge rubrics` and `harness judge prompts`: rubrics and the versions of prompts."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from harness.cli.options import json_option, refuse_typed
 
 if TYPE_CHECKING:
     from harness.judging.prompts import PromptRegistry
@@ -56,8 +59,9 @@ def _show(rubric: "Rubric") -> None:
 @click.command("prompts")
 @click.argument("name", required=False, metavar="[NAME[@VERSION]]")
 @click.option("--label", metavar="LABEL", help="Assign LABEL to NAME@VERSION, in prompts/NAME/labels.yaml.")
-@click.pass_obj
-def prompts_command(project: Path, name: str | None, label: str | None) -> None:
+@json_option
+@click.pass_context
+def prompts_command(ctx: click.Context, name: str | None, label: str | None, as_json: bool) -> None:
     """List the versions of all prompts, or of NAME, with their labels; print the text of NAME@VERSION.
 
     \b
@@ -65,29 +69,39 @@ def prompts_command(project: Path, name: str | None, label: str | None) -> None:
     harness judge prompts judge@1
     harness judge prompts judge@1 --label candidate
     """
+    from harness.cli.console import print_json
     from harness.errors import UsageError
     from harness.judging.prompts import PromptRegistry
 
-    registry = PromptRegistry(project)
+    registry = PromptRegistry(ctx.obj)
     prompt, _, version = (name or "").partition("@")
     if label is not None:
+        refuse_typed(ctx, ("as_json",), "--label")
         if not version:
             raise UsageError("--label needs a version", remedy="give NAME@VERSION")
         registry.set_label(prompt, label, version)
         click.echo(f"{prompt}: label {label} is now version {version}")
     elif version:
-        click.echo(registry.version(prompt, version).text.rstrip("\n"))
+        text = registry.version(prompt, version).text
+        if as_json:
+            print_json({"prompt": name, "text": text})
+        else:
+            click.echo(text.rstrip("\n"))
     else:
         known = registry.names()
         if name is not None and name not in known:
             raise UsageError(f"there is no prompt {name!r}", remedy=f"prompts here: {', '.join(known)}")
-        for one in known if name is None else (name,):
-            _list_versions(registry, one)
+        rows = [row for one in (known if name is None else (name,)) for row in _versions(registry, one)]
+        if as_json:
+            print_json(rows)
+            return
+        for row in rows:
+            click.echo("  ".join((row["prompt"], row["digest"][:12], row["source"], ", ".join(row["labels"]))).rstrip())
 
 
-def _list_versions(registry: "PromptRegistry", name: str) -> None:
+def _versions(registry: "PromptRegistry", name: str) -> Iterator[dict[str, Any]]:
     labels = registry.labels(name)
     for version in registry.versions(name):
-        named = ", ".join(label for label, its in labels.items() if its == version)
+        named = [label for label, its in labels.items() if its == version]
         prompt = registry.version(name, version)
-        click.echo(f"{name}@{version}  {prompt.digest[:12]}  {prompt.source}  {named}".rstrip())
+        yield {"prompt": f"{name}@{version}", "digest": prompt.digest, "source": prompt.source, "labels": named}

@@ -85,6 +85,9 @@ def importers() -> "Registry":
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 """Of each verb that lists or shows."""
+all_option = click.option("--all", "everything", is_flag=True, help="Show all figures, not only the first 25 lines.")
+form_json_option = click.option("--json", "form", flag_value="json", help="As --format json.")
+"""Beside `--format`, whose parameter is `form`."""
 
 
 def selection_options(command: Command) -> Command:
@@ -142,6 +145,12 @@ def refuse_typed(ctx: click.Context, names: Iterable[str], mode: str) -> None:
         if parameter.name in names and was_typed(ctx, parameter.name):
             label = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(ctx)
             raise UsageError(f"{label} has no meaning with {mode}", remedy="leave one of them out")
+
+
+def refuse_all(ctx: click.Context, form: str) -> None:
+    """Raises UsageError for `--all` with a format that has all figures anyway."""
+    if form != "terminal":
+        refuse_typed(ctx, ("everything",), form)
 
 
 def was_typed(ctx: click.Context, name: str) -> bool:

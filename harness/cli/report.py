@@ -6,7 +6,7 @@ from typing import Literal, TypedDict, Unpack
 import click
 
 from harness.cli.console import out, print_json
-from harness.cli.options import refuse_typed
+from harness.cli.options import all_option, form_json_option, refuse_all, refuse_typed
 from harness.errors import UsageError, os_error_in_words
 from harness.reports.matrix import MatrixTable, matrix_table
 from harness.reports.render.matrix import matrix_markdown, matrix_view
@@ -35,6 +35,8 @@ class PageOptions(TypedDict):
     show_default=True,
     help="Format of the report.",
 )
+@form_json_option
+@all_option
 @click.option("--html", is_flag=True, help="Write a self-contained HTML file and print its path.")
 @click.option(
     "--site",
@@ -56,6 +58,7 @@ def command(
     /,
     run: str,
     form: Format,
+    everything: bool,
     html: bool,
     site: Path | None,
     **of_page: Unpack[PageOptions],
@@ -64,6 +67,7 @@ def command(
 
     \b
     harness report tour-v2
+    harness report tour-v2 --all
     harness report models
     harness report tour-v2 --format junit > junit.xml
     harness report tour-v2 --html --against tour-v1 -o tour.html
@@ -75,9 +79,10 @@ def command(
     path = run_path(project, run)
     matrix = matrix_at(path)
     if html or site is not None:
-        refuse_typed(ctx, ("form",), "--html" if html else "--site")
+        refuse_typed(ctx, ("form", "everything"), "--html" if html else "--site")
     else:
         refuse_typed(ctx, of_page, "no --html or --site")
+    refuse_all(ctx, form)
     if site is not None:
         refuse_typed(ctx, ("html", "output"), "--site")
     if matrix is not None:
@@ -86,14 +91,15 @@ def command(
     if html or site is not None:
         _write_pages(project, run, site, **of_page)
         return
-    from harness.cli.showing import show_summary
     from harness.reports.render.markdown import junit_xml, summary_json, summary_markdown
+    from harness.reports.render.terminal import SummaryView, first_report
 
     folder = RunFolder.open(run_path(project, run))
     summary = summarise_run(folder)
     match form:
         case "terminal":
-            show_summary(out(), summary, _kept(folder, summary))
+            where = _kept(folder, summary)
+            out().print(SummaryView(summary, where) if everything else first_report(summary, where))
         case "markdown":
             click.echo(summary_markdown(summary), nl=False)
         case "junit":
@@ -102,13 +108,13 @@ def command(
             click.echo(summary_json(summary), nl=False)
 
 
-def _kept(folder: "RunFolder", summary: "Summary") -> Path | None:
+def _kept(folder: "RunFolder", summary: "Summary") -> str | None:
     """Stores the report next to the trials; a read-only run folder is not an error."""
     from harness.cli.console import say
     from harness.reports.render.markdown import write_report
 
     try:
-        return write_report(folder, summary)
+        return str(write_report(folder, summary))
     except OSError as error:
         say(f"the report is shown but could not be stored: {os_error_in_words(error)}")
         return None

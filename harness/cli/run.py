@@ -158,7 +158,7 @@ def run_matrix_and_report(project: Path, options: RunOptions) -> ExitCode:
     unfinished = begun.unfinished
     with _resumable(project, begun):
         for plan in unfinished:
-            with watched(str(plan.name), len(plan.own), []) as watch:
+            with watched(plan, []) as watch:
                 run_plan(plan, watch)
     runs = matrix_and_runs(begun.path, begun.matrix)
     table = matrix_table(begun.matrix, runs)
@@ -170,7 +170,7 @@ def run_matrix_and_report(project: Path, options: RunOptions) -> ExitCode:
     for folder, summary in runs:
         write_report(folder, summary)
         gates = folder.manifest.gates
-        if gates.fail_under or gates.no_worse_than or gates.against_baseline:
+        if gates.any:
             out(quiet=options.as_json).print(f"gates of {folder.manifest.run}:", markup=False)
         codes.append(gated(project, folder, summary, quiet=options.as_json))
     return max(codes)

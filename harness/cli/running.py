@@ -1,5 +1,6 @@
 """Implements `harness run` and similar verbs: plan, run with a progress bar, print, and choose the exit status."""
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,15 +9,13 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from harness.cli.console import out, print_json, progress_bar, say
-from harness.cli.showing import show_summary
+from harness.cli.console import Tally, out, say
+from harness.cli.showing import show_run
 from harness.errors import ExitCode
 from harness.reports.gates import check_floors, gate
 from harness.reports.margin import no_worse_than, refuse_malformed, refuse_unusable
-from harness.reports.render.markdown import write_report
 from harness.reports.render.sections import margin_lines
 from harness.reports.render.wording import crash_words, model_words, reason_words, remedy_words, variable_words
-from harness.reports.summarising import summarise_run
 from harness.reports.summary import Summary
 from harness.runs.execution.run import Watch, run_plan
 from harness.runs.plan.plan import RunOptions, RunPlan
@@ -26,7 +25,7 @@ from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.sandbox.providers import isolates
 from harness.scoring.scorecard import Scorecard
-from harness.suite.suites import Gates, Suite
+from harness.suite.suites import Suite
 from harness.traces.trial import Trial
 
 if TYPE_CHECKING:
@@ -38,14 +37,9 @@ def run_and_report(project: Path, options: RunOptions) -> ExitCode:
     plan = plan_of(project, options)
     check_gates(project, plan)
     folder = _made(project, plan)
-    summary = summarise_run(folder)
-    report = write_report(folder, summary)
-    if options.as_json:
-        print_json(summary.model_dump(mode="json"))
-    else:
-        show_summary(out(), summary, report)
-        if not plan.gates.against_baseline:
-            _show_difference(folder)
+    summary = show_run(folder, as_json=options.as_json)
+    if not options.as_json and not plan.gates.against_baseline and os.environ.get("CI"):
+        _show_difference(folder)
     return gated(project, folder, summary, quiet=options.as_json)
 
 
@@ -69,7 +63,7 @@ def gated(project: Path, folder: RunFolder, summary: Summary, *, quiet: bool) ->
     if gates.no_worse_than:
         held = max(held, hold_margins(project, folder, gates.margins, quiet=quiet))
     code, failed = max(judge(summary, quiet=quiet), held), summary.success.successes < summary.success.n
-    if code == ExitCode.DONE and failed and not _has_gate(gates) and folder.manifest.tool_mode != "record":
+    if code == ExitCode.DONE and failed and not gates.any and folder.manifest.tool_mode != "record":
         say("no gate is set: this run cannot fail; set `gates: {fail_under: {task_success: 1}}` in suite.yaml")
     return code
 
@@ -83,7 +77,7 @@ def _made(project: Path, plan: RunPlan) -> RunFolder:
     check_floors(plan.suite, plan.gates.floors)  # before any trial starts
     warn_of_no_isolation(plan.sandbox)
     started: list[str] = []
-    with _resumable(project, started), watched(plan.suite.name, len(plan.own), started) as watch:
+    with _resumable(project, started), watched(plan, started) as watch:
         return run_plan(plan, watch)
 
 
@@ -105,10 +99,6 @@ def judge(summary: Summary, *, quiet: bool) -> ExitCode:
     return max(*codes, _of_what_did_not_run(summary))
 
 
-def _has_gate(gates: Gates) -> bool:
-    return bool(gates.against_baseline or gates.fail_under or gates.no_worse_than)
-
-
 def _of_what_did_not_run(summary: Summary) -> ExitCode:
     counts = summary.counts
     if counts.simulator_failed and not counts.measured:
@@ -124,24 +114,24 @@ def warn_of_no_isolation(sandbox: str) -> None:
 
 
 @contextmanager
-def watched(title: str, total: int, started: list[str]) -> Iterator[Watch]:
-    """A progress bar of `total` trials; the names of runs that begin are added to `started`."""
-    with progress_bar(title, total) as bar:
+def watched(plan: RunPlan, started: list[str]) -> Iterator[Watch]:
+    """Shows the progress of the trials that are missing; the names of runs that begin are added to `started`."""
+    before = 0 if plan.resumes is None else len(RunFolder.open(plan.resumes).finished())
+    with Tally(plan.name or plan.suite.name, len(plan.own) - before).shown() as tally:
 
         def began(manifest: RunManifest) -> None:
             started.append(manifest.run)
             variables = f" ({variable_words(manifest.variables)})" if manifest.variables else ""
-            bar.console.print(
+            tally.say(
                 f"run {manifest.run}: {manifest.suite} {manifest.agent}{variables}, tools {manifest.tool_mode}, "
                 f"{model_words(manifest)}, "
                 f"sandbox {manifest.provider}, {len(manifest.planned)} trials"
             )
 
-        def finished(trial: Trial, card: Scorecard) -> None:
-            mark = {True: "passed", False: "failed", None: trial.outcome}[card.success]
-            bar.update(bar.task_ids[0], advance=1, note=f"{trial.case_id} {mark}")
+        def finished(_: Trial, card: Scorecard) -> None:
+            tally.count(failed=card.success is False)
 
-        yield Watch(say=bar.console.print, began=began, finished=finished)
+        yield Watch(say=tally.say, began=began, finished=finished)
 
 
 @contextmanager
@@ -161,7 +151,7 @@ def _show_difference(folder: RunFolder) -> None:
     if earlier is not None:
         from harness.reports.compare import compare_runs  # the first run of a suite has none to be compared with
 
-        _show_comparison(out(), compare_runs(earlier, folder))
+        _show_comparison(out(), compare_runs(earlier, folder), earlier.manifest.run)
 
 
 # The gate `--no-worse-than`: compares figures with the baseline.
@@ -196,7 +186,7 @@ def hold(project: Path, folder: RunFolder, *, allow_unmeasured: int, quiet: bool
     baseline = read_baseline(project, folder.manifest.suite)
     comparison = compare_with_baseline(baseline, folder)
     if not quiet:
-        _show_comparison(console, comparison)
+        _show_comparison(console, comparison, f"baseline:{folder.manifest.suite}")
     gate = hold_against(baseline, folder, comparison, allow_unmeasured)
     console.print(f"gate baseline: {_word(gate.holding)} ({gate.reason})")
     for one in gate.lost:
@@ -211,8 +201,8 @@ def _word(holding: str) -> str:
     return holding.replace("_", " ")
 
 
-def _show_comparison(console: Console, comparison: "Comparison") -> None:
-    from harness.reports.render.terminal import comparison_view  # a run without an earlier one shows none
+def _show_comparison(console: Console, comparison: "Comparison", before: str) -> None:
+    from harness.reports.render.terminal import first_comparison  # a run without an earlier one shows none
 
     console.print()
-    console.print(comparison_view(comparison))
+    console.print(first_comparison(comparison, before))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import json_option
+from harness.cli.options import all_option, json_option, refuse_all
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ _WORDS = {True: "passed", False: "failed", None: "unknown"}
 @click.option(
     "--fail-on-spike", is_flag=True, help="Exit 1 if a figure of the newest release of an agent and model is flagged."
 )
+@all_option
 @json_option
 @click.pass_context
 def trend_command(
@@ -109,6 +110,7 @@ def trend_command(
     agent: str | None,
     last: int,
     fail_on_spike: bool,
+    everything: bool,
     as_json: bool,
 ) -> None:
     """Show metrics and failure modes of SUITE by release, a line for each agent and model, and flag changes.
@@ -126,15 +128,16 @@ def trend_command(
     """
     from harness.cli.console import out, print_json
     from harness.errors import ExitCode
-    from harness.reports.render.terminal import trend_view
+    from harness.reports.render.terminal import first_trend, trend_view
     from harness.reports.trend import suite_of, trend
     from harness.runs.store.baseline import opened_in
 
+    refuse_all(ctx, "--json" if as_json else "terminal")
     project: Path = ctx.obj
     runs, unreadable = opened_in(project / "runs")
     found = trend(suite_of(runs, suite), runs, agent=agent, last=last, unreadable=unreadable)
     if as_json:
         print_json({**found.model_dump(mode="json"), "releases": list(found.releases)})
     else:
-        out().print(trend_view(found))
+        out().print(trend_view(found) if everything else first_trend(found))
     ctx.exit(ExitCode.VERDICT if fail_on_spike and found.jumped else ExitCode.DONE)

@@ -31,10 +31,7 @@ def score_command(project: Path, run: str, references: Path | None, as_json: boo
     `arguments`, and for other right values `any_of`) or `expected_output` or both, as in a case of a suite. They are
     stored with the run, as the checks `expected calls` and `expected answer`.
     """
-    from harness.cli.console import out, print_json
-    from harness.cli.showing import show_summary
-    from harness.reports.render.markdown import write_report
-    from harness.reports.summarising import summarise_run
+    from harness.cli.showing import show_run
     from harness.runs.importing import attach_references
     from harness.runs.measured_trials import suite_of
     from harness.runs.rescore import rescore
@@ -44,12 +41,7 @@ def score_command(project: Path, run: str, references: Path | None, as_json: boo
         if references is not None:
             attach_references(folder, references)
         rescore(folder, suite_of(project, folder))
-        summary = summarise_run(folder)
-        report = write_report(folder, summary)
-    if as_json:
-        print_json(summary.model_dump(mode="json"))
-    else:
-        show_summary(out(), summary, report)
+        show_run(folder, as_json=as_json)
 
 
 # `harness merge`: merges the shards of a run.
@@ -92,11 +84,8 @@ def merge_command(
     gate fails, too many trials are inconclusive, or every trial crashed; 3 if trials are missing or the harness failed
     in some.
     """
-    from harness.cli.console import out, print_json
     from harness.cli.running import check_baseline, gated
-    from harness.cli.showing import show_summary
-    from harness.reports.render.markdown import write_report
-    from harness.reports.summarising import summarise_run
+    from harness.cli.showing import show_run
     from harness.runs.rescore import merge_shards
     from harness.runs.store.folder import RunFolder
     from harness.suite.loading import load_stored_suite
@@ -108,10 +97,4 @@ def merge_command(
     if parts[0].manifest.gates.against_baseline:
         check_baseline(project, suite)  # before anything is copied
     folder = merge_shards(parts, suite, project / "runs", name, max_gib << 30)
-    summary = summarise_run(folder)
-    report = write_report(folder, summary)
-    if as_json:
-        print_json(summary.model_dump(mode="json"))
-    else:
-        show_summary(out(), summary, report)
-    ctx.exit(gated(project, folder, summary, quiet=as_json))
+    ctx.exit(gated(project, folder, show_run(folder, as_json=as_json), quiet=as_json))

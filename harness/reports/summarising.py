@@ -192,6 +192,7 @@ def _failed(cards: Sequence[Scorecard], ends: LogEnds) -> Iterator[FailedCase]:
                 attempt=card.attempt,
                 category=card.category,
                 success=card.success,
+                crashed=card.outcome == "agent_failed",
                 reasons=failure_reasons(card),
                 printed=ends.printed(card),
             )

@@ -106,6 +106,8 @@ class FailedCase(Frozen):
     attempt: int
     category: str
     success: bool | None
+    crashed: bool = False
+    """Whether the agent's program failed, so that what it printed last is the first reason."""
     reasons: tuple[str, ...]
     printed: tuple[PrintedEnd, ...] = ()
     """The last output of the agent's program."""

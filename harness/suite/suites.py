@@ -88,6 +88,11 @@ class Gates(Frozen):
     """Trials with a replay miss before the run exits 1."""
 
     @property
+    def any(self) -> bool:
+        """Whether a figure of the agent can fail the run."""
+        return bool(self.fail_under or self.no_worse_than or self.against_baseline)
+
+    @property
     def floors(self) -> tuple[str, ...]:
         """`fail_under` as the command line takes it."""
         return tuple(f"{figure}={least!r}" for figure, least in self.fail_under.items())

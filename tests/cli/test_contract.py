@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -16,6 +17,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from harness.cli.console import Tally
 from harness.cli.main import harness
 from harness.errors import HarnessError
 from harness.production.storage import StoreLayout
@@ -46,6 +48,25 @@ def test_every_verb_and_option_has_help() -> None:
         without += [f"{' '.join(words)} {one.opts[0]}" for one in options if not (one.help or "").strip()]
     assert [] == without
     assert 40 < len(VERBS)
+
+
+def test_every_verb_that_lists_or_shows_has_json() -> None:
+    acts = ("init", "view", "mcp", "baseline", "annotate", "export", "image build", "snapshot build", "snapshot verify")
+    acts += ("case new", "case from-data", "tool refresh", "cassette refresh", "drift learn", "issue comment")
+    acts += ("online send", "online delete")
+    without = {" ".join(words) for words, verb in VERBS.items() if not any("--json" in one.opts for one in verb.params)}
+    assert set(acts) == without
+
+
+def test_the_progress_of_a_pipe_is_a_line_with_failures_and_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    with Tally("hello", 4).shown(each_s=0.01) as tally:
+        tally.count(failed=True)
+        tally.count(failed=False)
+        said, deadline = "", time.monotonic() + 10
+        while "\n" not in said and time.monotonic() < deadline:
+            time.sleep(0.01)
+            said += capsys.readouterr().err
+    assert re.match(r"hello: 2 of 4 trials, 1 failed, about 0:00:0\d left\n", said)
 
 
 def _examples() -> Iterator[str]:
@@ -190,6 +211,10 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
         (("report", "r", "--html", "--max-inconclusive", "1"), "--max-inconclusive"),
         (("report", "r", "--format", "json", "--max-inconclusive", "1"), "--max-inconclusive"),
         (("report", "r", "--against", "r"), "--against"),
+        (("report", "r", "--json", "--all"), "--all"),
+        (("report", "r", "--html", "--all"), "--all"),
+        (("compare", "r", "r", "--migration", "--all"), "--all"),
+        (("trend", "hello", "--json", "--all"), "--all"),
         (("report", "r", "--output", "page.html"), "--output"),
         (("compare", "r", "r", "--migration", "--format", "comment"), "--format"),
         (("judge", "run", "r", "--rubric", "x", "--model", "m", "--prompt", "1", "--label", "a"), "--label"),

@@ -22,7 +22,7 @@ from harness.reports.render.markdown import (
     summary_markdown,
     write_report,
 )
-from harness.reports.render.terminal import SummaryView, comparison_view
+from harness.reports.render.terminal import SummaryView, comparison_view, first_comparison, first_report
 from harness.reports.summarising import summarise, summarise_run
 from harness.reports.summary import Summary
 from harness.runs.store.folder import RunFolder
@@ -117,6 +117,26 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
     actual = printed(SummaryView(summary, "runs/run/report/summary.md"))
 
     assert squeezed(actual) == squeezed(dedent(expected))
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_a_first_report_has_at_most_25_lines_with_what_failed_and_why(
+    card: Card, manifest: Manifest, width: int
+) -> None:
+    def many(success: bool) -> list[Scorecard]:
+        broken = [card(f"broken-{n}", None, outcome="harness_failed", reason="x " * 90) for n in range(30)]
+        return [*(card(f"case-{n}", success, figures={"own_figure": n}) for n in range(30)), *broken]
+
+    lost = many(False)
+    for view, first in (
+        (first_report(summarise(manifest(lost), lost), "runs/run/report/summary.md"), "case-0/1"),
+        (first_comparison(compare(manifest(lost), many(True), manifest(lost), lost), "before"), "case-0/1"),
+    ):
+        lines = printed(view, width).splitlines()
+        assert 20 < len(lines) <= 25
+        assert any(first in line and "k: as seen" in line for line in lines)
+        assert "--all" in lines[-1]
+        assert not any("own_figure" in line for line in lines)
 
 
 def test_metrics_that_no_trial_knows_stand_in_one_line(card: Card, manifest: Manifest) -> None:

@@ -519,7 +519,7 @@ def _change_row(name: str, one: MetricChange, unit: str | None = None) -> tuple[
 
 # A trend as a table: one row per figure, one column per release, with jumps marked and described below.
 
-_MARK = "!"
+MARK = "!"
 
 
 def trend_sections(trend: Trend, widest: int = 200) -> tuple[Section, ...]:
@@ -614,7 +614,7 @@ def _cell(line: TrendLine, point: TrendPoint) -> str:
     if point.value is None:
         return UNKNOWN
     value = percent(point.value) if line.kind == "failure" else figure(line.name, point.value)
-    return f"{value} {_MARK}" if point.spike else value
+    return f"{value} {MARK}" if point.spike else value
 
 
 def _trend_notes(trend: AgentTrend, kind: str) -> tuple[str, ...]:
@@ -637,4 +637,4 @@ def _power(trend: AgentTrend, kind: str) -> tuple[str, ...]:
 
 def _words(line: TrendLine, point: TrendPoint) -> str:
     test = f"{p_words(point.p or 0.0)}, {point.test}, one-sided, corrected for the release's figures"
-    return f"{_MARK} {_name(line)} is worse in {point.release}: {test}"
+    return f"{MARK} {_name(line)} is worse in {point.release}: {test}"

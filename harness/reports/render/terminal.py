@@ -5,15 +5,18 @@ from typing import TYPE_CHECKING, ParamSpec
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from harness.reports.render.sections import (
+    MARK,
     NOTATION,
     Section,
     attribution_lines,
     comparison_sections,
     figure_sections,
+    judged_section,
     metrics_of,
     recorded_lines,
     trend_sections,
@@ -21,6 +24,7 @@ from harness.reports.render.sections import (
 from harness.reports.render.wording import (
     change_words,
     facts,
+    failure_words,
     measured_words,
     miss_words,
     overlay_words,
@@ -194,22 +198,83 @@ def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
     yield Text("did not pass", style="bold")
     unknown = {True: "", False: "", None: "could not tell: "}
     for one in failed[:SHOWN]:
-        yield case_table([(one.case_id, one.attempt, unknown[one.success] + reason_words(one.reasons))])
+        yield case_table([(one.case_id, one.attempt, unknown[one.success] + failure_words(one))])
         yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, LONGEST))
     yield from and_more(len(failed))
 
 
 def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
     yield Text()
-    lines = (tier_words(summary), use_words(summary), provenance_words(summary))
+    if (used := use_words(summary)) is not None:
+        yield Text(used, style="dim")
+    yield from _remarks(summary)
+    if where is not None:
+        yield Text.assemble(("report  ", "dim"), where, overflow="fold")
+
+
+def _remarks(summary: Summary) -> Iterator[RenderableType]:
+    lines = (tier_words(summary), provenance_words(summary))
     yield from (Text(words, style="dim") for words in lines if words is not None)
     yield from (Text(printable(line), style="dim") for line in recorded_lines(summary))
     remarks = overlay_words(summary)
     yield from (Text(printable(remark), style="yellow") for remark in remarks[:_REMARKS])
     if len(remarks) > _REMARKS:
         yield Text(f"and {len(remarks) - _REMARKS} more warnings (in the report)", style="yellow")
+
+
+# A first report: what decides whether somebody reads on, in few lines.
+
+_LINES = 25
+
+
+class FirstLines:
+    """Parts in at most 25 lines together: short ones as they are, the others with equal shares, the last one whole."""
+
+    def __init__(self, *parts: Iterable[RenderableType]) -> None:
+        self._parts = [Group(*part) for part in parts]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The shares are dealt from the shortest part to the longest."""
+        *parts, last = (console.render_lines(part, options.update(height=None), pad=False) for part in self._parts)
+        room, shown = _LINES - len(last), dict[int, list[list[Segment]]]()
+        for place in sorted(range(len(parts)), key=lambda one: len(parts[one])):
+            most, lines = room // (len(parts) - len(shown)), parts[place]
+            shown[place] = lines if len(lines) <= most else [*lines[: most - 1], [Segment("  …")]]
+            room -= len(shown[place])
+        for line in (*(line for place in range(len(parts)) for line in shown[place]), *last):
+            yield from line
+            yield Segment.line()
+
+
+def first_report(summary: Summary, where: str | None, more: str | None = None) -> FirstLines:
+    """Success, what failed and why, and the cost. `more`: the command that shows all figures."""
+    return FirstLines(
+        [heading(f"{summary.manifest.suite} · {summary.manifest.agent}", summary.manifest.run), _verdict(summary)],
+        [Text(f"{one.kind} {one.name} failed itself: {printable(one.raised)}") for one in summary.failed_code],
+        _not_measured(summary),
+        _first_failures(summary),
+        [Text(f"{part.title}: {part.notes[0]}") for part in map(judged_section, summary.judged)],
+        _remarks(summary),
+        _pointers(summary, where, more or f"harness report {summary.manifest.run} --all"),
+    )
+
+
+def _first_failures(summary: Summary) -> Iterator[RenderableType]:
+    if summary.failed:
+        modes = ", ".join(f"{mode.failure.replace('_', ' ')} {mode.trials}" for mode in summary.failure_modes)
+        yield Text.assemble((f"\n{len(summary.failed)} did not pass", "bold"), f": {modes}" if modes else "")
+        unknown: dict[bool | None, str] = {None: "could not tell: "}
+        yield case_table(
+            [(one.case_id, one.attempt, unknown.get(one.success, "") + failure_words(one)) for one in summary.failed]
+        )
+
+
+def _pointers(summary: Summary, where: str | None, more: str) -> Iterator[RenderableType]:
+    if (used := use_words(summary)) is not None:
+        yield Text(used, style="dim")
     if where is not None:
         yield Text.assemble(("report  ", "dim"), where, overflow="fold")
+    yield Text.assemble(("more    ", "dim"), more, overflow="fold")
 
 
 # A comparison for a terminal.
@@ -227,10 +292,36 @@ def comparison_view(comparison: "Comparison") -> Iterator[RenderableType]:
         yield from section_table(section)
     yield Text(f"\n{NOTATION}", style="dim")
     yield from _changed_cases(comparison)
+    yield from _attribution(comparison)
+    yield from _differences(comparison)
+
+
+def first_comparison(comparison: "Comparison", name: str) -> FirstLines:
+    """The conclusion, the cases and figures that changed, and what may be the cause. `name`: of the run before, or
+    that of the baseline.
+    """
+    before, after = comparison.before, comparison.after
+    changed = [
+        Text(f"{row[0]}: {row[1]} → {row[2]}, {row[-1]}", style=_STYLES[row[-1]])
+        for section in comparison_sections(comparison)
+        for row in section.rows
+        if row[-1] in _STYLES
+    ]
+    warnings = [Text(f"warning: {one.note}", style="yellow") for one in comparison.differences if one.note is not None]
+    return FirstLines(
+        [heading(f"{before.agent} → {after.agent}", f"{before.run} → {after.run}")],
+        [Text(change_words(comparison), style="bold"), *warnings],
+        _changed_cases(comparison),
+        [Text(), *changed] if changed else [],
+        _attribution(comparison),
+        [Text.assemble(("more    ", "dim"), f"harness compare {name} {after.run} --all", overflow="fold")],
+    )
+
+
+def _attribution(comparison: "Comparison") -> Iterator[RenderableType]:
     yield Text()
     for place, line in enumerate(attribution_lines(comparison)):
         yield Text(printable(line) if not place else f"  {printable(line)}", style="dim" if place else "bold")
-    yield from _differences(comparison)
 
 
 def _changed_cases(comparison: "Comparison") -> Iterator[RenderableType]:
@@ -274,7 +365,20 @@ _HEAD = 9
 @view
 def trend_view(trend: Trend) -> Iterator[RenderableType]:
     """A row for each agent and model, then metrics and failure modes of each."""
-    first, last = trend.releases[0], trend.releases[-1]
-    yield heading(trend.suite, f"{first} → {last}")
+    yield _releases(trend)
     for section in trend_sections(trend, widest=_HEAD):
         yield from section_table(section)
+
+
+def first_trend(trend: Trend) -> FirstLines:
+    """A row for each agent and model, and the flagged figures."""
+    passed, *others = trend_sections(trend, widest=_HEAD)
+    return FirstLines(
+        [_releases(trend), *section_table(passed)],
+        [Text(note, style="red") for section in others for note in section.notes if note.startswith(MARK)],
+        [Text.assemble(("more    ", "dim"), f"harness trend {trend.suite} --all", overflow="fold")],
+    )
+
+
+def _releases(trend: Trend) -> RenderableType:
+    return heading(trend.suite, f"{trend.releases[0]} → {trend.releases[-1]}")

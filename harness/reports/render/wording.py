@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.reports.durations import PrintedEnd
 from harness.reports.replay import MissedTool
-from harness.reports.summary import Rate, Summary, Unmeasured
+from harness.reports.summary import FailedCase, Rate, Summary, Unmeasured
 from harness.reports.units import UNKNOWN, dollars, percent, percent_between
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.evaluators import SUCCESS
@@ -149,9 +149,16 @@ def success_words(rate: Rate) -> str:
 def crash_words(summary: Summary) -> list[str]:
     """For a run in which every trial crashed: the end of the first trial and its last output."""
     first = summary.failed[0]
-    why = first.reasons[0] if first.reasons else "agent_failed"
     lines = [f"  {end.stream}: {printable(line)}" for end in first.printed[:1] for line in end.lines]
+    why = failure_words(first, first.reasons[:1])
     return [f"the agent crashed in every trial; {first.case_id}/{first.attempt}: {why}", *lines]
+
+
+def failure_words(one: FailedCase, reasons: Sequence[str] | None = None) -> str:
+    """The reasons of a trial in one line; of a program that ended itself, first what it said last."""
+    words = reason_words(one.reasons if reasons is None else reasons)
+    last = next((end.lines[-1] for end in one.printed if one.crashed and end.lines), None)
+    return words if last is None else f"{printable(last)} ({words})"
 
 
 def miss_words(miss: MissedTool) -> tuple[str, str | None]:
