@@ -64,7 +64,7 @@ def test_a_model_is_recorded_once_and_replayed_without_key_and_server(walk: Walk
 
     assert "record" == recorded["manifest"]["model_mode"]
     assert "tools replay, model live" in " ".join(words.split())
-    assert "model answers: 8 live; 800 tokens in, 80 out, 0.8800 USD" in words
+    assert "model answers: 8 live; 800 tokens in, 80 out, 0.88 USD" in words
     assert "8 trials" in replayed.stdout
     assert asked == len(models.seen)
     trial = walk.trial("replayed", "c0")
