@@ -60,13 +60,8 @@ def trials(
         yield opened
 
 
-_FLOODS = [name for name in vars(Floods) if not name.startswith("_")]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "flood", [pytest.param(one, marks=[] if one in ("shell", "pairs") else pytest.mark.slow) for one in _FLOODS]
-)
+@pytest.mark.parametrize("flood", ["shell", "blocking", "slow_server", "pairs", "spans"])
 def test_a_neighbours_calls_take_no_longer_than_alone(
     trials: Callable[[str], tuple[TrialSession, Agent]], flood: str
 ) -> None:

@@ -28,7 +28,7 @@ def _promises() -> Iterator[Any]:
         name = _name(kind)
         needs = [] if name == "local" else [pytest.mark.docker]
         for check in checks(isolates=isolates(name)):
-            if kind in _AHEAD and not check.needs_isolation:
+            if kind in _AHEAD and check.name not in _QUICK:
                 continue
             quick = (kind == "local" and check.name not in _LONG) or (kind == "docker" and check.name in _QUICK)
             marks = needs if quick else [*needs, pytest.mark.slow]

@@ -1,6 +1,7 @@
 """Every promise of the seam without a socket of this machine in a container, as on engines in a virtual machine."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from harness.sandbox.ownership import OWNER_LABEL
 pytestmark = pytest.mark.docker
 
 _ALWAYS = ("gateway_answers_by_socket", "last_words_arrive")
+_BY_SOCKET = re.compile("gateway|bodies|connection|beside|output|end_state|time_limit")
+"""What passes the relay of the gateway or that of the launcher; the rest is the same container as without one."""
 
 _UNREAD_AND_READ = """
 import http.client, json, os, socket, urllib.parse
@@ -83,6 +86,7 @@ def desktop() -> Iterator[docker.DockerClient]:
     [
         pytest.param(check, id=check.name, marks=() if check.name in _ALWAYS else pytest.mark.slow)
         for check in checks(isolates=True)
+        if check.name in _ALWAYS or check.needs_isolation or _BY_SOCKET.search(check.name)
     ],
 )
 def test_the_promise_is_kept_through_a_relay(

@@ -4,7 +4,7 @@ The engine is a second one, which knows `crun` (Debian's package; `make runtimes
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,17 +14,13 @@ from harness.sandbox.conformance import checks
 from harness.sandbox.conformance.provider_fixture import Check, ProviderFixture
 from harness.sandbox.containers.configuration import TRIAL_LABEL
 from harness.sandbox.containers.docker import DockerSandboxProvider
-from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.environment import load_environment
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import open_provider
 from qa.soak.second_engine import SecondEngine, second_engine
 
-KINDS: dict[str, Callable[..., SandboxProvider]] = {
-    "docker": DockerSandboxProvider,
-    "docker-warm": WarmDockerSandboxProvider,
-}
+KINDS = ("docker", "docker-warm")
 RUNTIME = "crun"
 ONE_HIERARCHY = "! mountpoint -q /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified"
 """It refuses a machine with controllers in both versions of cgroups; what the engine does not see is not there."""
@@ -41,33 +37,24 @@ def engine(base_image: str) -> Iterator[SecondEngine]:
 
 
 @pytest.fixture(scope="module")
-def provider_of(engine: SecondEngine) -> Iterator[Callable[[str], SandboxProvider]]:
-    opened: dict[str, SandboxProvider] = {}
+def provider(engine: SecondEngine) -> Iterator[SandboxProvider]:
     with engine.client() as client:
-
-        def provider(kind: str) -> SandboxProvider:
-            if kind not in opened:
-                opened[kind] = KINDS[kind](run=f"runtimes-{kind}", client=client, runtime=RUNTIME)
-            return opened[kind]
-
+        provider = DockerSandboxProvider(run="runtimes", client=client, runtime=RUNTIME)
         yield provider
-        for one in opened.values():
-            one.close()
+        provider.close()
 
 
 @pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("check", [one for one in checks() if one.needs_isolation], ids=lambda check: check.name)
 def test_the_promise_is_kept_under_the_other_runtime(
-    kind: str,
     check: Check,
-    provider_of: Callable[[str], SandboxProvider],
+    provider: SandboxProvider,
     base_image: str,
     tmp_path: Path,
 ) -> None:
-    with ProviderFixture(provider_of(kind), base_image, tmp_path) as stand:
+    with ProviderFixture(provider, base_image, tmp_path) as stand:
         check.run(stand)
 
 
@@ -75,9 +62,9 @@ def test_the_promise_is_kept_under_the_other_runtime(
 @pytest.mark.docker
 @pytest.mark.timeout(300)
 def test_the_containers_run_under_it(
-    engine: SecondEngine, provider_of: Callable[[str], SandboxProvider], base_image: str, tmp_path: Path
+    engine: SecondEngine, provider: SandboxProvider, base_image: str, tmp_path: Path
 ) -> None:
-    with ProviderFixture(provider_of("docker"), base_image, tmp_path) as stand, engine.client() as client:
+    with ProviderFixture(provider, base_image, tmp_path) as stand, engine.client() as client:
         stand.start()
         (running,) = client.api.containers(filters={"label": TRIAL_LABEL})
         assert RUNTIME == client.api.inspect_container(running["Id"])["HostConfig"]["Runtime"]

@@ -4,20 +4,9 @@ import os
 import subprocess
 import sys
 
-import click
 import pytest
 
-from harness.cli.main import harness
 from tests.walks.conftest import HARNESS, Walk
-
-VERBS = harness.list_commands(click.Context(harness))
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help_with_its_own_words(walk: Walk, verb: str) -> None:
-    shown = walk(verb, "--help").stdout
-    assert f"harness {verb}" in shown
-    assert "Options:" in shown
 
 
 def test_help_imports_no_heavy_room() -> None:

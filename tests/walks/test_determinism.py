@@ -31,12 +31,6 @@ def test_what_cannot_be_pinned_differs_at_its_step(drive_thru: Walk, case: str) 
 
 
 @pytest.mark.slow
-def test_all_that_is_pinned_has_one_digest_over_six_runs(drive_thru: Walk) -> None:
-    drive_thru("run", "determinism", "--only", "tag=pinned", "--trials", "6", "--run-name", "pinned")
-    assert () == found(drive_thru, "pinned", 30)
-
-
-@pytest.mark.slow
-def test_the_whole_drive_thru_is_deterministic(drive_thru: Walk) -> None:
-    drive_thru("run", "drive_thru", "--trials", "2", "--run-name", "whole")
-    assert () == found(drive_thru, "whole", 50)
+def test_all_that_is_pinned_has_one_digest_over_three_runs(drive_thru: Walk) -> None:
+    drive_thru("run", "determinism", "--only", "tag=pinned", "--trials", "3", "--run-name", "pinned")
+    assert () == found(drive_thru, "pinned", 15)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.cli.starting import LIVE
 from tests.walks.conftest import Walk
 
 pytestmark = pytest.mark.docker
@@ -29,20 +28,18 @@ def test_a_parallel_run_gives_the_same_scorecards_byte_for_byte(runs: Walk) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["sealed", "live"])
-def test_a_parallel_run_with_the_service_gives_the_same_scorecards(runs: Walk, mode: str) -> None:
-    runs("run", "drive_thru", *SOME, "--live", LIVE[mode], "--run-name", mode, "--jobs", "2")
-    assert runs.scorecards("ordered") == runs.scorecards(mode)
+def test_a_parallel_run_with_the_live_service_gives_the_same_scorecards(runs: Walk) -> None:
+    runs("run", "drive_thru", *SOME, "--live", "tools", "--run-name", "live", "--jobs", "2")
+    assert runs.scorecards("ordered") == runs.scorecards("live")
 
 
 @pytest.mark.slow
 def test_all_of_the_suite_is_scored_alike_in_a_replay_and_by_the_sealed_service(drive_thru: Walk) -> None:
-    for agent in ("v1", "v2"):
-        for mode in ("replay", "sealed"):
-            drive_thru("run", "drive_thru", "--run-name", f"all-{agent}-{mode}", "--agent", agent, "--live", LIVE[mode])
-        assert 25 == len(drive_thru.scorecards(f"all-{agent}-sealed"))
-        assert drive_thru.scorecards(f"all-{agent}-sealed") == drive_thru.scorecards(f"all-{agent}-replay")
-    shown = drive_thru("compare", "all-v1-replay", "all-v2-replay").stdout
+    for name, agent, live in (("v1", "v1", "none"), ("replay", "v2", "none"), ("sealed", "v2", "sealed")):
+        drive_thru("run", "drive_thru", "--run-name", f"all-{name}", "--agent", agent, "--live", live)
+    assert 25 == len(drive_thru.scorecards("all-sealed"))
+    assert drive_thru.scorecards("all-sealed") == drive_thru.scorecards("all-replay")
+    shown = drive_thru("compare", "all-v1", "all-replay").stdout
     assert "32 % → 88 %" in shown
 
 

@@ -78,8 +78,8 @@ def test_the_documentation_lists_every_skill() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "command"), [(name, one) for name in NAMES for one in read_skill(name).commands])
 def test_a_command_of_a_skill_works(project: Path, name: str, command: str) -> None:
-    values = {**VALUES, "THEME": theme_of(project)}
-    words = read_skill(name).words(command, values)
+    theme = theme_of(project) if "THEME" in command else ""
+    words = read_skill(name).words(command, {**VALUES, "THEME": theme})
     assert "harness" == words[0]
     done = run_command(*words[1:], folder=project)
     assert done.returncode in (0, 1), f"{command}\n{done.stdout}\n{done.stderr}"

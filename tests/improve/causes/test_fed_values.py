@@ -58,11 +58,15 @@ def answer(project: Project, run: str) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("texts", "declared"),
-    [(False, {}), (False, {"volatile": ["/id"]}), (False, {"generated_ids": ["/id"]}), (True, {"volatile": ["/id"]})],
+    ("step", "texts", "declared"),
+    [
+        (2, False, {}),
+        (3, False, {"volatile": ["/id"]}),
+        (2, False, {"generated_ids": ["/id"]}),
+        (3, True, {"volatile": ["/id"]}),
+    ],
     ids=["numbers", "volatile-numbers", "generated-numbers", "volatile-texts"],
 )
-@pytest.mark.parametrize("step", [2, 3])
 def test_generated_values_are_translated_after_fed_calls(
     tmp_path: Path, shop: Shop, texts: bool, declared: dict[str, Any], step: int
 ) -> None:

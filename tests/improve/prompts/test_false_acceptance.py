@@ -18,7 +18,7 @@ def outcome(noise: float, seed: int, rules: tuple[PromptRule, ...] = ()) -> Opti
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.02, 0.05, 0.10], ids=["2%", "5%", "10%"])
+@pytest.mark.parametrize("noise", [0.02, 0.10], ids=["2%", "10%"])
 def test_a_prompt_that_cannot_be_improved_is_rarely_said_to_be(noise: float):
     runs = 200
     outcomes = [outcome(noise, seed) for seed in range(runs)]
@@ -30,7 +30,7 @@ def test_a_prompt_that_cannot_be_improved_is_rarely_said_to_be(noise: float):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.0, 0.02, 0.05, 0.10], ids=["0%", "2%", "5%", "10%"])
+@pytest.mark.parametrize("noise", [0.0, 0.10], ids=["0%", "10%"])
 def test_a_rule_that_helps_everywhere_is_found_all_the_same(noise: float):
     runs = 40
     rule = PromptRule(text="Never exceed the asked quantity.", gain=0.6)

@@ -8,7 +8,7 @@ from docker.models.containers import Container
 
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider
-from tests.sandbox.escape.kinds import KINDS, opened
+from harness.sandbox.providers import PROVIDERS, open_provider
 from tests.sandbox.escape.pairs import PROGRAMS
 from tests.sandbox.escape.weak import weak_container
 
@@ -27,8 +27,8 @@ def weak(base_image: str, door: Path) -> Iterator[Container]:
     client.close()
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=[name for name in PROVIDERS if name != "local"])
 def provider(request: pytest.FixtureRequest) -> Iterator[SandboxProvider]:
-    provider = opened(request.param)
+    provider = open_provider(request.param, run="escape")
     yield provider
     provider.close()

@@ -10,9 +10,8 @@ import pytest
 from docker.models.containers import Container
 
 from harness.sandbox.engine import connect
-from harness.sandbox.provider import Sandbox, SandboxSpec
+from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.suite.cases import Limits
-from tests.sandbox.escape.kinds import KINDS, opened
 from tests.sandbox.escape.sealed import sealed_folder
 from tests.sandbox.escape.weak import tried_in, weak_container
 from tests.sandbox.escape.world import World, outside_world
@@ -40,14 +39,12 @@ def weak(base_image: str, world: World) -> Iterator[Container]:
     client.close()
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def sandbox(request: pytest.FixtureRequest, base_image: str, world: World) -> Iterator[Sandbox]:
-    provider = opened(request.param)
+@pytest.fixture(scope="module")
+def sandbox(provider: SandboxProvider, base_image: str, world: World) -> Iterator[Sandbox]:
     spec = SandboxSpec(trial_id="escape", limits=_LIMITS, agent_files=PROGRAMS, gateway_socket=world.gateway)
     sandbox = provider.start(spec, sealed_folder(base_image))
     yield sandbox
     sandbox.close()
-    provider.close()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,22 +1,13 @@
 """What a program leaves for the host to read back deceives nobody here, and does deceive who does not expect it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.sandbox.provider import SandboxProvider
-from tests.sandbox.escape.kinds import KINDS, opened
 from tests.sandbox.escape.reading import TRICKS, deceived, deceived_naively
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def provider(request: pytest.FixtureRequest) -> Iterator[SandboxProvider]:
-    provider = opened(request.param)
-    yield provider
-    provider.close()
 
 
 @pytest.mark.docker

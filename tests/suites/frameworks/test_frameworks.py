@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(1200)]
 TOOLS = {"lookup_menu_item", "add_item_to_order", "get_order", "finalize_order"}
 UNSTREAMED = {"mini-swe-agent"}
 """It asks for whole replies only."""
-ORDERS = ("pancakes-and-juice", "family-breakfast", "bagel-and-oj")
+ORDERS = ("pancakes-and-juice", "family-breakfast")
 ONE = ("--case", ORDERS[1])
 
 
@@ -80,7 +80,7 @@ def test_an_agent_does_the_same_recorded_replayed_and_live(
     assert asked < proof.model.requests
 
     trials = proof.trials(recorded)
-    table += [f"{agent} {version_of(suite, agent)}: {time.monotonic() - began:.0f} s for 7 trials, two at a time"]
+    table += [f"{agent} {version_of(suite, agent)}: {time.monotonic() - began:.0f} s for 5 trials, two at a time"]
     for case, trial in proof.trials(replayed).items():
         row = [each.get(case) for each in (trials, proof.trials(replayed), proof.trials(live))]
         shown = "  ".join("-" * 12 if one is None else one.trajectory.digest[:12] for one in row)

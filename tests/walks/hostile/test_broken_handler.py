@@ -3,7 +3,6 @@
 import pytest
 
 from tests.cli.failing import unwritable_suite
-from tests.cli.starting import LIVE
 from tests.gateway.conftest import shop, shop_server
 from tests.walks.conftest import Walk, WriteSuite
 
@@ -11,12 +10,11 @@ __all__ = ["shop", "shop_server"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["live", "record"])
-def test_the_run_goes_on_and_is_resumed(walk: Walk, write_suite: WriteSuite, shop, tmp_path_factory, mode) -> None:
+def test_the_run_goes_on_and_is_resumed(walk: Walk, write_suite: WriteSuite, shop, tmp_path_factory) -> None:
     flag = tmp_path_factory.mktemp("flag") / "break"
     flag.touch()
     write_suite(*unwritable_suite(shop.url, flag))
-    run = ("run", "s", "--sandbox", "local", "--live", LIVE[mode], "--jobs", "1", "--run-name", "r")
+    run = ("run", "s", "--sandbox", "local", "--live", "tools,record", "--jobs", "1", "--run-name", "r")
 
     told = walk.summary(*run, status=3)
     assert (2, 1) == (told["counts"]["finished"], told["counts"]["harness_failed"])
