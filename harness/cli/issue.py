@@ -10,9 +10,18 @@ import click
 
 from harness.cli.console import print_json, say
 from harness.cli.options import refuse_typed
-from harness.drift.filing import Done, Filing, ReportOutbox, TrackerAction, file_report, plan, planned
+from harness.drift.filing import (
+    Done,
+    Filing,
+    MergeRequest,
+    ReportOutbox,
+    TrackerAction,
+    file_report,
+    plan,
+    planned,
+    put_note,
+)
 from harness.drift.issue import IssueTracker, Note, TrackerOptions
-from harness.drift.messages import MergeRequest, put_note
 from harness.drift.trackers import FOLDER, TOKEN, github_tracker, tracker_named
 from harness.errors import ExitCode, UsageError
 from harness.runs.store.drift_report import DriftReport, read_drift

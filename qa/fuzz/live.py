@@ -15,8 +15,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import mkdtemp
 
-from harness.drift.github import GithubTracker
-from harness.drift.github_requests import RequestPace
+from harness.drift.github import GithubTracker, RequestPace
 from harness.drift.issue import TrackerOptions
 from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway

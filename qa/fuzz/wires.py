@@ -11,7 +11,7 @@ from harness.cassettes.redaction import Redactor
 from harness.drift.answers import answer_of
 from harness.drift.issue import key_in, state_in
 from harness.gateway.exchange import result_of
-from harness.gateway.mcp_messages import RpcError, message_of, parse_body
+from harness.gateway.mcp_endpoint import RpcError, message_of, parse_body
 from harness.gateway.models.endpoints import endpoint_of
 from harness.gateway.models.exchange import ModelExchange, exchange_span
 from harness.gateway.models.formats import ModelAnswer, Replied, text_part

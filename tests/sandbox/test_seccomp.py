@@ -2,7 +2,7 @@ import ctypes
 import json
 from ctypes.util import find_library
 
-from harness.sandbox.containers.seccomp import seccomp_profile
+from harness.sandbox.containers.configuration import seccomp_profile
 
 
 def _allowed() -> set[str]:

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.drift.filing import Filing, ReportOutbox, file_report
-from harness.drift.github import GithubTracker
-from harness.drift.github_requests import RequestPace
+from harness.drift.github import GithubTracker, RequestPace
 from harness.drift.issue import Note, TrackerOptions
 from harness.errors import TrackerError
 from harness.runs.store.drift_report import DriftReport
