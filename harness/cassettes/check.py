@@ -25,24 +25,17 @@ from harness.suite.tools import Effect, may_lead, unmatched
 from harness.text import shortened
 from harness.values import Frozen, canonical_json
 
-UNKNOWN: Final = "unknown"
 _WORDS: Final = {
     "service": "recorded from a service",
     "double": "recorded from a double",
     "trajectory": "taken from a trajectory",
     "hand": "written by hand",
-    UNKNOWN: "unknown (recorded before provenance was kept)",
 }
-
-
-def provenance_of(recording: Recording) -> str:
-    """The provenance of a recording; `unknown` if it states none."""
-    return recording.mark.provenance or UNKNOWN
 
 
 def provenance_counts(recordings: Iterable[Recording]) -> dict[str, int]:
     """Provenance -> number of recordings; only existing ones, in a fixed order."""
-    found = Counter(provenance_of(recording) for recording in recordings)
+    found = Counter[str](recording.mark.provenance for recording in recordings)
     return {name: found[name] for name in _WORDS if found[name]}
 
 
@@ -82,9 +75,7 @@ class CassetteSummary(Frozen):
     recordings: int
     tools: dict[str, int]
     provenance: dict[str, int]
-    """The number of recordings of each provenance (see `harness.suite.models`); `unknown` if a
-    recording does not state it.
-    """
+    """The number of recordings of each provenance (see `harness.suite.models`)."""
 
 
 class ShownRecording(Frozen):
@@ -202,7 +193,7 @@ def _shown_recording(recording: Recording, names: Mapping[str, str]) -> ShownRec
         arguments=json.loads(recording.arguments),
         after=names.get(mark.state) or _unnamed_state(mark),
         occurrence=mark.occurrence,
-        provenance=provenance_of(recording),
+        provenance=recording.mark.provenance,
         outcome=mark.outcome,
         status=recording.status,
         body=recording.body.decode("utf-8", "replace"),
@@ -225,7 +216,7 @@ def show_cassette(path: Path) -> str:
         again = "" if mark.occurrence == 0 else f" (time {mark.occurrence + 1})"
         lines.append(f"  {mark.effect:5} {mark.tool}({_arguments(recording, before)}){again}")
         before = recording.arguments if mark.kind == "model" else before
-        whence = f" [{provenance_of(recording)}]" if len(counts) > 1 else ""
+        whence = f" [{recording.mark.provenance}]" if len(counts) > 1 else ""
         lines.append(f"        {_answer_summary(recording)}{whence}")
     return "\n".join(lines) + "\n"
 

@@ -107,16 +107,15 @@ class Mark(Frozen):
     shared: str = ""
     """The name of the state, if it differs from the server's."""
     elsewhere: int | None = None
-    """How many writes were made before to other states that the server may share. None: such writes have no effect, or
-    the recording is older than this field."""
+    """How many writes were made before to other states that the server may share. None: such writes have no effect."""
     occurrence: int = Field(ge=0)
     """The number of earlier calls with the same arguments in this state."""
     outcome: Outcome = "answer"
     kind: Kind = "tool"
     chunks: tuple[tuple[int, int], ...] = ()
     """The pieces of a streamed answer: for each, its milliseconds since the call and its length in bytes."""
-    provenance: Provenance | None = None
-    """The source of the answer. None if it is unknown, because the recording is older than this field."""
+    provenance: Provenance = "service"
+    """The source of the answer."""
 
     @property
     def state_name(self) -> str:
@@ -230,8 +229,7 @@ def from_interaction(request: "Request", response: dict[str, Any]) -> Recording:
     wanted = logical_uri(recording.mark) if sent is None else sent.uri
     if request.uri != wanted:
         raise ValueError(f"request.uri: expected {wanted!r} as in x-harness, found {request.uri!r}")
-    recorded = recording.mark.provenance is None or fingerprint == recording.fingerprint
-    return recording if recorded else recording.with_provenance("hand")
+    return recording if fingerprint == recording.fingerprint else recording.with_provenance("hand")
 
 
 def mark_in_file(stated: dict[str, Any]) -> Mark:
@@ -249,7 +247,7 @@ def _host(server: str, kind: Kind) -> str:
     return f"{quote(server.removeprefix(f'{kind}:'), safe='').lower()}.{kind}.invalid"
 
 
-_UNSET = ("kind", "chunks", "shared", "elsewhere", "provenance")
+_UNSET = ("kind", "chunks", "shared", "elsewhere")
 _BESIDE_MARK = ("arguments", "fingerprint")
 """The fields of `x-harness` besides those of the mark."""
 
@@ -259,7 +257,7 @@ def _mark_fields(recording: Recording) -> dict[str, Any]:
     mark = recording.mark
     unset = {name for name in _UNSET if getattr(mark, name) == Mark.model_fields[name].default}
     marked = mark.model_dump(mode="json", exclude=unset)
-    return marked if mark.provenance in (None, "hand") else marked | {"fingerprint": recording.fingerprint}
+    return marked if mark.provenance == "hand" else marked | {"fingerprint": recording.fingerprint}
 
 
 def _single(values: object) -> object:

@@ -106,7 +106,7 @@ class CallPosition:
             outcome=outcome,
             kind=kind,
             chunks=chunks,
-            provenance=None if doubles is None else doubles.provenance(kind, call.server, call.arguments),
+            provenance=(doubles and doubles.provenance(kind, call.server, call.arguments)) or "service",
         )
 
 

@@ -106,7 +106,7 @@ class Prober:
         mark = ask.recording.mark
         clean, web = self._redactor, mark.kind == "http"
         compared = self._suite.header_rules(mark.tool)
-        provenance = self._suite.doubles.provenance(mark.kind, mark.server, ask.recording.arguments)
+        provenance = self._suite.doubles.provenance(mark.kind, mark.server, ask.recording.arguments) or "service"
         kept = {
             name: clean.text(value)
             for name, value in answer.headers.items()

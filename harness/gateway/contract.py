@@ -93,7 +93,7 @@ class SessionRecord:
     one call.
     """
     provenances: Mapping[str, int] = field(default_factory=dict)
-    """The number of answers of tools, hosts, models and probes, by provenance; `unknown` if it is not known."""
+    """The number of answers of tools, hosts, models and probes, by provenance."""
     used: ModelUse | None = None
     """The usage of the model's replies; None if there was no reply."""
     outage: Outage | None = None

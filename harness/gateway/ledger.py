@@ -115,8 +115,8 @@ class Ledger:
             self.provenances.update(() if declared is None else (declared,))
         elif tier == "fixture":
             self.provenances["hand"] += 1
-        elif tier not in ("fault", "miss"):
-            self.provenances[recorded or "unknown"] += 1
+        elif recorded is not None and tier not in ("fault", "miss"):
+            self.provenances[recorded] += 1
 
     @property
     def counts_cost(self) -> bool:

@@ -278,7 +278,6 @@ def _recording_report(merged: "Merge", parts: SessionParts) -> RecordingReport:
         kept=merged.kept,
         marked=merged.marked,
         replaced=merged.replaced,
-        dropped=merged.dropped,
         levelled=0 if normalisation is None else normalisation.levelled,
         differing=merged.differing,
         failed=dict(sorted(failed.items())),

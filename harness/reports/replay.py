@@ -20,7 +20,6 @@ class RecordedCassette(Frozen):
     kept: int
     marked: int
     replaced: int
-    dropped: int
     levelled: int
     differing: tuple[str, ...]
     failed: dict[str, int]
@@ -51,7 +50,6 @@ def _of_case(case: str, own: list[RecordingReport]) -> RecordedCassette:
         kept=sum(one.kept for one in own),
         marked=sum(one.marked for one in own),
         replaced=sum(one.replaced for one in own),
-        dropped=sum(one.dropped for one in own),
         levelled=sum(one.levelled for one in own),
         differing=tuple(sorted({tool for one in own for tool in one.differing})),
         failed=dict(sorted(failed.items())),

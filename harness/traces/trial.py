@@ -250,10 +250,8 @@ class RecordingReport(Frozen):
     kept: int = 0
     """Recordings that the cassette had already."""
     marked: int = 0
-    """The number of kept recordings whose provenance was added by this trial."""
+    """The number of kept recordings whose provenance was changed by this trial."""
     replaced: int = 0
-    dropped: int = 0
-    """Recordings that depended on a lost write, and were not repeated."""
     levelled: int = 0
     """The number of answers that the agent received as the cassette has them: the live ones differ only in volatile
     values or ids.

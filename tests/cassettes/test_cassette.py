@@ -187,7 +187,7 @@ def test_a_cassette_can_be_read_as_text(path: Path, record) -> None:
     save_cassette(path, Cassette(record(EGG, EGG, ADD_EGG, EGG)), suite="s", case="c")
 
     assert show_cassette(path) == (
-        f"{path}: 4 recordings, unknown (recorded before provenance was kept)\n"
+        f"{path}: 4 recordings, recorded from a service\n"
         "\n"
         "menu, before any write\n"
         '  write add({"item":"egg"})\n'

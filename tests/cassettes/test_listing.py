@@ -63,7 +63,7 @@ def test_files_of_a_suite_are_its_cassettes_but_for_hidden_and_foreign_ones(path
         save_cassette(path.with_name(name), Cassette(record(EGG)), suite="s", case="c")
     path.with_name("notes.txt").touch()
     assert ["a.json", "b.yaml"] == [one.name for one in cassette_paths(path.parent.parent, "suite")]
-    assert [("a", {"unknown": 1}), ("b", {"unknown": 1})] == [
+    assert [("a", {"service": 1}), ("b", {"service": 1})] == [
         (one.case, one.provenance) for one in list_cassettes(path.parent.parent, "suite")
     ]
 
@@ -94,10 +94,10 @@ def test_recordings_are_shown_as_data(path: Path, record) -> None:
     late = again.model_copy(update={"mark": again.mark.model_copy(update={"outcome": "timeout"})})
     save_cassette(path, Cassette([egg.with_provenance("double"), late]), suite="s", case="c")
     shown = shown_cassette(path)
-    assert {"double": 1, "unknown": 1} == shown.provenance
+    assert {"double": 1, "service": 1} == shown.provenance
     assert [
         ("look", {"q": "egg", "limit": 5}, 0, "double", "answer", "1"),
-        ("look", "unknown", "timeout", "\ufffd"),
+        ("look", "service", "timeout", "\ufffd"),
     ] == [
         (one.tool, one.arguments, one.occurrence, one.provenance, one.outcome, one.body)
         if one.outcome == "answer"
@@ -106,7 +106,7 @@ def test_recordings_are_shown_as_data(path: Path, record) -> None:
     ]
     text = show_cassette(path)
     assert "        200 1 [double]\n" in text
-    assert "        timeout [unknown]\n" in text
+    assert "        timeout [service]\n" in text
 
 
 def test_an_empty_cassette_has_no_provenance(path: Path) -> None:

@@ -13,8 +13,13 @@ EGG, TEA = ("look", {"q": "egg"}, b"1"), ("look", {"q": "tea"}, b"2")
 
 def test_each_provenance_is_counted_and_named(record) -> None:
     egg, tea = record(EGG, TEA)
-    mixed = [egg.with_provenance("double"), egg.with_provenance("service"), tea.with_provenance("double"), tea]
-    assert {"service": 1, "double": 2, "unknown": 1} == provenance_counts(mixed)
+    mixed = [
+        egg.with_provenance("double"),
+        egg.with_provenance("service"),
+        tea.with_provenance("double"),
+        tea.with_provenance("hand"),
+    ]
+    assert {"service": 1, "double": 2, "hand": 1} == provenance_counts(mixed)
     assert "1 recorded from a service, 2 recorded from a double" == provenance_words(
         {"service": 1, "double": 2, "hand": 0}
     )

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
-from harness.cassettes.journals import merge_recordings
+from harness.cassettes.cassette import load_cassette
 from harness.cassettes.recordings import Recording
 
 CASSETTE = "cassettes/breakfast/c1.yaml"
@@ -60,42 +59,6 @@ def test_a_busy_server_is_no_answer_to_a_write(run, shop, suite, tmp_path: Path)
     report = run("record", play, suite=busy).recording
     assert ({"answer": 1}, 2) == (report.failed, report.unsettled)
     assert {} == recordings(tmp_path)
-
-
-def test_a_cassette_that_an_older_version_has_poisoned_is_mended_by_recording_again(run, shop, tmp_path: Path) -> None:
-    run("record", order_an_egg)
-    path = tmp_path / CASSETTE
-    poisoned = []
-    for one in load_cassette(path).recordings:
-        if one.mark.tool == "add":  # its connection was lost, before the shop had read it
-            mark = one.mark.model_copy(update={"outcome": "reset"})
-            poisoned.append(one.model_copy(update={"mark": mark, "status": 504, "body": b""}))
-        else:
-            poisoned.append(one.model_copy(update={"body": b'{"lines": []}'}))
-    save_cassette(path, Cassette(poisoned), suite="breakfast", case="c1")
-
-    mended = run("record", order_an_egg).recording
-
-    assert (0, 3, 0) == (mended.added, mended.replaced, mended.kept)
-    assert {"order": {"lines": [{"item": "egg"}]}} == dict(run("replay", order_an_egg).states)
-
-
-def test_what_rested_on_a_lost_write_and_is_not_made_again_is_dropped(run, tmp_path: Path) -> None:
-    def two_reads(agent) -> None:
-        order_an_egg(agent)
-        agent.call("look", q="egg")
-
-    run("record", two_reads)
-    path = tmp_path / CASSETTE
-    held = load_cassette(path).recordings
-    (add,) = (one for one in held if one.mark.tool == "add")
-    lost = add.model_copy(update={"mark": add.mark.model_copy(update={"outcome": "reset"}), "body": b""})
-
-    save_cassette(path, Cassette(lost if one is add else one for one in held), suite="breakfast", case="c1")
-    done = merge_recordings(path, [add], "breakfast", "c1")
-
-    assert (1, 3) == (done.replaced, done.dropped)  # its read, the other one, and the probe
-    assert ["add"] == list(recordings(tmp_path))
 
 
 def test_what_differs_after_writes_that_the_cassette_has_is_kept_and_named(run, shop) -> None:

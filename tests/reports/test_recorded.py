@@ -11,7 +11,7 @@ from harness.reports.summarising import summarise
 from harness.runs.store.manifest import RunManifest
 from harness.traces.trial import RecordingReport
 
-NUMBERS = ("added", "kept", "marked", "replaced", "dropped", "levelled", "unsettled")
+NUMBERS = ("added", "kept", "marked", "replaced", "levelled", "unsettled")
 
 
 def test_the_recordings_of_a_case_are_the_sum_of_its_trials() -> None:
@@ -33,7 +33,6 @@ def test_the_recordings_of_a_case_are_the_sum_of_its_trials() -> None:
             {"added": 1, "kept": 2, "replaced": 3, "failed": {"pay": 2, "add": 2}},
             ["1 added, 2 kept, 3 replaced, 4 failed", "add (2), pay (2)"],
         ),
-        ({"dropped": 1}, ["0 failed, 1 dropped"]),
         ({"marked": 1}, ["0 failed", "1 of the kept"]),
         ({"levelled": 1}, ["0 failed", "1 answers"]),
         ({"unreadable": {"pay": 2}}, ["2 failed", "pay (2); correct the tool"]),
@@ -52,5 +51,4 @@ def test_a_cassette_has_a_line_for_each_thing_that_became_of_it(
     assert len(lines) == len(shown)
     assert all(words in line for words, line in zip(lines, shown, strict=True))
     assert shown[0].startswith("cassette drive_thru/k: ")
-    assert ("dropped" in report) == ("dropped" in shown[0])
     assert ("are kept" in "".join(shown)) == ("differing" in report and "replaced" not in report)

@@ -222,7 +222,6 @@ _TAKEN_FROM = {
     "double": "from doubles",
     "trajectory": "from trajectories",
     "hand": "written by hand",
-    "unknown": "of unknown provenance (recorded by an older version)",
 }
 
 

@@ -1,7 +1,6 @@
 """From where each recording was taken: kept, counted, shown, and never guessed."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,12 +71,6 @@ def shown(walk: Walk) -> list[dict[str, Any]]:
     return found
 
 
-def forget(walk: Walk) -> None:
-    """The cassette as an older version has written it."""
-    text = cassette(walk).read_text()
-    cassette(walk).write_text(re.sub(r"^ +(provenance|fingerprint): .*\n", "", text, flags=re.MULTILINE))
-
-
 @pytest.mark.slow
 def test_a_cassette_of_mixed_origin_says_how_many_of_each(mixed: Walk) -> None:
     assert COUNTS == listed(mixed)
@@ -104,21 +97,6 @@ def test_the_report_says_where_figures_come_from_doubles(mixed: Walk) -> None:
     assert "8 from doubles" in mixed("report", "replayed", "--format", "junit").stdout
     live = mixed.summary("run", "s", "--run-name", "live", "--live", "all", *LOCAL)
     assert COUNTS == live["provenances"]
-
-
-@pytest.mark.slow
-def test_what_is_older_than_the_distinction_is_unknown_until_it_is_recorded_again(mixed: Walk) -> None:
-    forget(mixed)
-
-    assert {"unknown": 9} == listed(mixed)
-    assert "unknown (recorded before provenance was kept)" in mixed("cassette", "show", "s").stdout
-    assert {"unknown": 9} == mixed.summary("run", "s", "--run-name", "replayed", *LOCAL)["provenances"]
-    assert "9 of unknown provenance" in mixed("report", "replayed").stdout
-
-    # Another agent asks the tools the same; the times that the notes give are not those of the cassette.
-    again = mixed.summary("record", "s", "--agent", "careful", "--jobs", "1")["recorded"][0]
-    assert (4, 5, 2) == tuple(again[name] for name in ("added", "kept", "marked"))
-    assert {"service": 1, "double": 5, "unknown": 7} == listed(mixed)
 
 
 @pytest.mark.slow
