@@ -9,7 +9,7 @@ import click
 
 from harness.cli.console import print_json, say
 from harness.cli.issue import FileOptions, file_look, file_option, refuse_unfiled
-from harness.cli.options import jobs_option, model_options, run_name, sandbox_option, selection_options
+from harness.cli.options import jobs_option, model_options, refuse_typed, run_name, sandbox_option, selection_options
 from harness.cli.running import run_ungated
 from harness.drift.check import DriftPlan, DriftResult, compare_run, learn_suite, probe_suite, suite_of
 from harness.drift.flips import FlipPlan
@@ -17,7 +17,7 @@ from harness.drift.report_text import not_asked_lines, profile_lines, report_lin
 from harness.errors import ExitCode, UsageError
 from harness.reports.render.markdown import addresses_of
 from harness.runs.plan.plan import RunOptions
-from harness.runs.store.drift_report import DRIFT
+from harness.runs.store.drift_report import DRIFT, DriftReport, read_drift
 from harness.runs.store.folder import run_path
 from harness.runs.trial.parallel import processors
 from harness.sandbox.providers import ProviderName
@@ -48,7 +48,7 @@ def command() -> None:
     harness drift drive_thru              run the cases live, and compare every answer
     harness drift compare RUN             compare the answers of a stored live run
     harness drift learn drive_thru        learn which values change by themselves
-    harness drift show RUN                show stored findings, without sending requests
+    harness drift compare RUN --stored    show what was found, without sending requests
 
     A tool has drifted if it answers the same request differently. Requests that no recording contains are listed and
     never counted as drift.
@@ -160,6 +160,7 @@ def probe(ctx: click.Context, /, suite: str, **typed: object) -> None:
 @click.option(
     "--confirm", is_flag=True, help="Send reads whose answer changed to the real tools again, as confirmation."
 )
+@click.option("--stored", is_flag=True, help="Show the report that RUN, a run or a probe, has, and compare nothing.")
 @look_options
 @click.pass_context
 def compare(ctx: click.Context, /, run: str, **typed: object) -> None:
@@ -168,11 +169,16 @@ def compare(ctx: click.Context, /, run: str, **typed: object) -> None:
     \b
     harness run drive_thru --live tools --run-name nightly --trials 2
     harness drift compare nightly
+    harness drift compare nightly --stored --json
 
     A change counts if two answers show it: in two cases, in two trials, or in a repeated call with --confirm.
     """
 
     looking = DriftCheckOptions.model_validate(typed)
+    if looking.stored:
+        refuse_typed(ctx, typed.keys() - {"stored", "as_json"}, "--stored")
+        show_report(read_drift(run_path(ctx.obj, run)), as_json=looking.as_json)
+        return
     refuse_unfiled(ctx, file_too=looking.file_too)
     ctx.exit(show_and_file(ctx.obj, compare_stored(ctx.obj, run_path(ctx.obj, run), looking), looking))
 
@@ -197,29 +203,6 @@ def learn(ctx: click.Context, /, suite: str, **typed: object) -> None:
     learn_tools(ctx.obj, suite, DriftCheckOptions.model_validate(typed))
 
 
-@command.command("show")
-@click.argument("run")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.pass_obj
-def show(project: Path, /, run: str, as_json: bool) -> None:
-    """Show the drift that was found in RUN, a run or a probe, without sending requests.
-
-    \b
-    harness drift show nightly
-    harness drift show nightly --json
-    """
-    from harness.cli.console import print_json
-    from harness.drift.report_text import not_asked_lines, report_lines
-    from harness.runs.store.drift_report import read_drift
-
-    report = read_drift(run_path(project, run))
-    if as_json:
-        print_json(report.model_dump(mode="json"))
-        return
-    for line in (*report_lines(report), *not_asked_lines(report.not_asked)):
-        click.echo(line)
-
-
 # Carries out `harness drift` and prints what it found.
 
 
@@ -235,6 +218,7 @@ class DriftCheckOptions(Frozen):
     no_flips: bool = False
     no_learn: bool = False
     confirm: bool = False
+    stored: bool = False
     accept: bool = False
     as_json: bool = False
     file_too: bool = False
@@ -300,15 +284,21 @@ def show_and_file(
 def show_examined(result: DriftResult, *, as_json: bool, at_least: ExitCode = ExitCode.DONE) -> ExitCode:
     """Prints the result, and returns the exit status."""
     report = result.report
-    if as_json:
-        print_json(report.model_dump(mode="json"))
-    else:
-        for line in (*report_lines(report), *not_asked_lines(report.not_asked)):
-            click.echo(line)
+    show_report(report, as_json=as_json)
+    if not as_json:
         restored = f" ({report.after_writes} after writes, {report.restores} restores)" if report.restores else ""
         click.echo(f"{report.compared} recorded calls compared{restored}  {result.folder / DRIFT}")
     found = exit_code(result)
     return found if found == ExitCode.VERDICT else max(found, at_least)
+
+
+def show_report(report: DriftReport, *, as_json: bool) -> None:
+    """Prints the findings of a check."""
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+        return
+    for line in (*report_lines(report), *not_asked_lines(report.not_asked)):
+        click.echo(line)
 
 
 def exit_code(result: DriftResult) -> ExitCode:

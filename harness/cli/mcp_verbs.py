@@ -151,7 +151,7 @@ _READ = (
     ServerTool(
         name="drift",
         description="Show the drift of tools that a run or a probe found; no tool is asked again.",
-        words=("drift", "show", "--json"),
+        words=("drift", "compare", "--stored", "--json"),
         positional=("run",),
         arguments={"run": _RUN},
     ),

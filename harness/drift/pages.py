@@ -99,7 +99,7 @@ def issues(ask: Ask) -> Page:
     """`/issues`: those that are kept as files of the project."""
     if not (ask.project.path / "issues").is_dir():
         nothing = empty(
-            "The project keeps no issues as files.", "harness drift show RUN --help", "tells how drift files one."
+            "The project keeps no issues as files.", "harness drift compare --help", "tells how drift files one."
         )
         return Page(title="Issues", body=fragment(tag("h1", "Issues"), nothing), section="Issues")
     rows = [

@@ -230,6 +230,7 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
         (("drift", "run", "hello", "--tracker", "folder"), "--tracker"),
         (("drift", "probe", "hello", "--tracker", "folder"), "--tracker"),
         (("drift", "compare", "r", "--tracker", "folder"), "--tracker"),
+        (("drift", "compare", "r", "--stored", "--confirm"), "--confirm"),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
 )

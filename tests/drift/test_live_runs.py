@@ -64,6 +64,13 @@ def test_a_run_that_kept_nothing_says_how_to_make_one(project_of_shop: Project) 
     assert "harness drift" in project_of_shop.type("drift", "compare", "mocked", status=2)
 
 
+def test_what_was_found_is_shown_again_without_a_request(project_of_shop: Project) -> None:
+    report = json.loads(project_of_shop.type("drift", "probe", "s", "--run-name", "p", "--no-flips", "--json"))
+    asked = len(project_of_shop.shop.asked)
+    assert report == json.loads(project_of_shop.type("drift", "compare", "p", "--stored", "--json"))
+    assert asked == len(project_of_shop.shop.asked)
+
+
 def _compared(project: Project, run: str, *more: str, status: int) -> dict[str, object]:
     project.type("drift", "compare", run, "--no-flips", *more, status=status)
     report: dict[str, object] = json.loads((project.folder / "runs" / run / "drift.json").read_text())
