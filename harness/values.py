@@ -256,3 +256,8 @@ def object_of(value: JsonValue) -> JsonObject:
 def objects_of(value: JsonValue) -> list[JsonObject]:
     """The objects of a list; none for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def some_text(value: JsonValue) -> str | None:
+    """A text; None for anything else, and for an empty one."""
+    return value if isinstance(value, str) and value else None

@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from harness.cassettes.secret_search import FIELD_PSEUDONYM, SecretSearch, encoded, search_for
 from harness.cassettes.split_secrets import pseudonym_of, without_split
 from harness.errors import UsageError
+from harness.text import plain_name
 from harness.values import canonical_json, compact_json, is_canonical, sorted_json, spaced_json
 
 _SECRET_FIELDS = frozenset(
@@ -53,10 +54,6 @@ _SECRET_FIELDS = frozenset(
 )
 _STEMS = ("token", "secret", "cookie", "csrf", "authorization", "key", "pass")
 """Each of the fields contains one of these."""
-
-
-def plain_name(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
 
 
 @lru_cache(maxsize=4096)

@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from harness.jsondiff import differences
+from harness.text import plain_name
 
 Path = tuple[str, ...]
 """Members and list indexes from the root; a list index as its digits."""
@@ -110,12 +111,12 @@ def _of_texts(before: str, after: str, path: Path) -> Iterator[ValueChange]:
 
 def is_time_or_trace(name: str) -> bool:
     """Whether a field of that name holds a time of the server's or names the request, by the names that are common."""
-    return _normalised_name(name) in _TIMES_AND_TRACES
+    return plain_name(name) in _TIMES_AND_TRACES
 
 
 def is_identity(name: str) -> bool:
     """Whether a field of that name holds the identity of something: `id`, `order_id`, `requestId`, `uuid`."""
-    plain = _normalised_name(name)
+    plain = plain_name(name)
     if plain in _ID_ENDINGS:
         return True
     return any(name.endswith((f"_{end}", f"-{end}", end.capitalize())) for end in _ID_ENDINGS)
@@ -129,10 +130,6 @@ def is_declared(path: Path, pointers: Iterable[str]) -> bool:
 def _leads_to(parts: list[str], path: Path) -> bool:
     named = [part.replace("~1", "/").replace("~0", "~") for part in parts]
     return len(named) <= len(path) and all(part in ("*", step) for part, step in zip(named, path, strict=False))
-
-
-def _normalised_name(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
 
 
 def _json_type(value: JsonValue) -> str:

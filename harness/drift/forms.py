@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from harness.cassettes.profiles import ANY, ITEM, found_at, member, parts_of
 from harness.runs.store.drift_report import holder_of
 from harness.suite.suites import AnswerRule, Suite
+from harness.suite.tools import pointer_parts
 from harness.values import JsonObject, canonical_json
 
 _NAMES: dict[type, str] = {
@@ -231,7 +232,7 @@ class PathRules:
     """The rules of one tool."""
 
     def __init__(self, rules: Iterable[AnswerRule]) -> None:
-        placed = [(_pointer_parts(rule.at), rule) for rule in rules if rule.at is not None]
+        placed = [(pointer_parts(rule.at), rule) for rule in rules if rule.at is not None]
         self._rules = [(at, rule) for at, rule in placed if rule.compare != "map"]
         self._maps = [at for at, rule in placed if rule.compare == "map"]
         self._known: dict[str, AnswerRule | None] = {}
@@ -257,10 +258,6 @@ def rules_of(suite: Suite, tool: str, more: Iterable[AnswerRule] = ()) -> PathRu
     """All rules of the patterns that match the tool, in the suite's order, followed by `more`."""
     matching = [rules for pattern, rules in suite.drift.items() if fnmatchcase(tool, pattern)]
     return PathRules([*(rule for rules in matching for rule in rules), *more])
-
-
-def _pointer_parts(pointer: str) -> list[str]:
-    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
 def _begins(path: Sequence[str], pointer: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from harness.cassettes.profiles import ANY, ITEM, found_at, lies_below, member, 
 from harness.drift.change import Change, excerpt
 from harness.drift.forms import UNKNOWN, Forms, distinct_objects, kind_of, kind_of_type
 from harness.runs.store.drift_report import ChangeClass, holder_of
+from harness.text import plain_name
 from harness.values import JsonObject
 
 # Values are read by column and not one by one, which makes large answers fast.
@@ -272,13 +273,9 @@ def _is_undecided(before: Sequence[JsonObject], after: Sequence[JsonObject]) -> 
     if len(old) < _LEAST_KEYS or not new:
         return False
     # `first_name` that became `firstName` is a renamed field.
-    shared = {_normalised_name(name) for name in old} & {_normalised_name(name) for name in new}
+    shared = {plain_name(name) for name in old} & {plain_name(name) for name in new}
     forms = {_form(value) for one in (old, new) for value in one.values() if value is not None}
     return len(shared) <= _SHARED * min(len(old), len(new)) and len(forms) == 1
-
-
-def _normalised_name(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
 
 
 def _form(value: JsonValue) -> object:

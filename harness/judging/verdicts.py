@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal
 
 from harness.judging.rubrics import MIN_COVERAGE, Criterion, Rubric
+from harness.scoring.findings.facts import by_origin
 from harness.scoring.scorecard import Diagnosis, Failure
 from harness.values import Frozen
 
@@ -237,8 +238,4 @@ def unjudged(judgements: Iterable[Judgement]) -> dict[str, str]:
 
 def with_findings(diagnoses: Iterable[Diagnosis], judged: Iterable[Diagnosis]) -> tuple[Diagnosis, ...]:
     """The findings of code and of a judge, by origin step; earlier findings of a judge are left out."""
-    return tuple(sorted([*(one for one in diagnoses if one.kind != "judged"), *judged], key=_order))
-
-
-def _order(one: Diagnosis) -> tuple[int, str, str, str]:
-    return (-1 if one.origin_step is None else one.origin_step, one.failure, one.kind, one.evidence)
+    return tuple(sorted([*(one for one in diagnoses if one.kind != "judged"), *judged], key=by_origin))

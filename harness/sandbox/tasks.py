@@ -14,14 +14,14 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 import docker
-from docker.errors import ImageNotFound, NotFound
+from docker.errors import NotFound
 
 from harness.disk import flush_folder, flush_tree, is_file, make_folder, write_atomically
 from harness.errors import ImageError, InvalidDocument
 from harness.processes import partial_name
 from harness.sandbox.images.building import Progress, build_image, cache_folder, one_at_a_time
 from harness.sandbox.images.recipe import ContextFile, context_of, image_names, read_files
-from harness.sandbox.images.store import ImageStore
+from harness.sandbox.images.store import ImageStore, has_image
 from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.suite.cases import Case, TaskFolder, place_problem
 from harness.suite.documents import read_document
@@ -142,7 +142,7 @@ def build_task_image(
     context = tuple(replace(one, content=made.encode()) if one.path == _DOCKERFILE else one for one in files)
     digest = digest_of([[one.path, one.executable, digest_of(one.content.hex()), one.link] for one in context])
     tag = f"harness/tasks:{digest[:12]}"
-    if not _is_there(store.client, tag):
+    if not has_image(store.client, tag):
         progress(f"building the image of task {case.id!r}")
         try:
             with one_at_a_time(cache_folder()):
@@ -178,14 +178,6 @@ def _unbuilt(case: Case, error: ImageError, left: list[str], images: ImageMap) -
             f' {images.path}: "{left[0]}": base'
         )
     return ImageError(f"the image of task {case.id!r} cannot be built: {error.message}", remedy=remedy)
-
-
-def _is_there(client: docker.DockerClient, tag: str) -> bool:
-    try:
-        client.api.inspect_image(tag)
-    except ImageNotFound:
-        return False
-    return True
 
 
 # The files of an image below some folders, as the entries of a snapshot, because a tmpfs would hide them.

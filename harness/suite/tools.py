@@ -188,7 +188,7 @@ def without_volatile(tool: ToolSpec, arguments: JsonObject, used: dict[str, int]
 
 def changed_at(value: JsonValue, pointer: str, change: Change) -> JsonValue:
     """`value` with `change` applied to the values at the pointer; `*`: every item and member."""
-    changed = _with_change_at(value, _pointer_parts(pointer), change)
+    changed = _with_change_at(value, pointer_parts(pointer), change)
     assert not isinstance(changed, OmittedValue)  # nothing leaves out the whole
     return changed
 
@@ -200,7 +200,7 @@ def without(value: JsonValue, pointer: str) -> JsonValue:
 
 def values_at(value: JsonValue, pointer: str) -> tuple[JsonValue, ...]:
     """The values at the pointer: none, one, or with a star as many as there are."""
-    return tuple(_values_at(value, _pointer_parts(pointer)))
+    return tuple(_values_at(value, pointer_parts(pointer)))
 
 
 def unmatched(pointers: Iterable[str], values: Sequence[JsonValue]) -> list[str]:
@@ -213,7 +213,7 @@ _OPEN = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties"}
 
 def may_lead(schema: JsonValue, pointer: str) -> bool:
     """Whether a value of the schema may have something at the pointer; yes if the schema leaves it open."""
-    return _may_lead(schema, _pointer_parts(pointer))
+    return _may_lead(schema, pointer_parts(pointer))
 
 
 def _may_lead(schema: JsonValue, parts: Sequence[str]) -> bool:
@@ -234,7 +234,8 @@ def _texts(value: JsonValue) -> list[str]:
     return [str(one) for one in (value if isinstance(value, list) else [value])]
 
 
-def _pointer_parts(pointer: str) -> list[str]:
+def pointer_parts(pointer: str) -> list[str]:
+    """The keys of a JSON pointer."""
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from harness.traces import names
 from harness.traces.spans import Span
-from harness.values import JsonObject, canonical_json, parse_json
+from harness.values import JsonObject, canonical_json, parse_json, some_text
 
 # An agent decides how many there are of both, so no text is parsed twice, and calls are found by their arguments.
 
@@ -196,8 +196,8 @@ def _reply(span: Span) -> ObservedReply:
         thought=texts_of(message, "reasoning"),
         calls=[
             ReplyCall(
-                id=_nonempty_text(part.get("id")),
-                name=_nonempty_text(part.get("name")) or "",
+                id=some_text(part.get("id")),
+                name=some_text(part.get("name")) or "",
                 raw=part.get("arguments"),
             )
             for part in calls
@@ -238,7 +238,7 @@ def _results(reply: ObservedReply) -> dict[str, list[JsonObject]]:
     """The results in a request, by the id of their call."""
     by_call: dict[str, list[JsonObject]] = {}
     for part in (part for message in reply.asked for part in _objects_in(message.get("parts"))):
-        identity = _nonempty_text(part.get("id"))
+        identity = some_text(part.get("id"))
         if part.get("type") == "tool_call_response" and identity is not None:
             by_call.setdefault(identity, []).append(part)
     return by_call
@@ -247,7 +247,3 @@ def _results(reply: ObservedReply) -> dict[str, list[JsonObject]]:
 def _objects_in(value: JsonValue) -> list[JsonObject]:
     plain = decoded(value) if isinstance(value, str) else value
     return [item for item in plain if isinstance(item, dict)] if isinstance(plain, list) else []
-
-
-def _nonempty_text(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -14,7 +14,6 @@ from harness.runs.store.beside_trials import (
     KeptCause,
     Stop,
     cause_of,
-    fork_of,
     keep_cause,
     stop_of,
     stop_reason,
@@ -57,17 +56,6 @@ def test_a_cause_is_kept_until_a_later_answer_replaces_or_removes_it(folder: Run
         keep_cause(folder, "a", 1, kept)
         assert kept == cause_of(folder, "a", 1)
     assert None is cause_of(folder, "a", 2)
-
-
-def test_the_fork_of_a_cause_is_its_trial_and_none_where_it_was_not_kept_or_is_gone(
-    folder: RunFolder, runs: Path, manifest: Manifest, record: Record
-) -> None:
-    with RunFolder.create(runs / ".variants", manifest(run="fork")) as fork:
-        trial, spans, card = record()
-        fork.commit(trial, spans, card)
-    assert trial == fork_of(folder, cause(fork=".variants/fork"))
-    assert None is fork_of(folder, cause())
-    assert None is fork_of(folder, cause(fork=".variants/gone"))
 
 
 def test_why_a_run_stopped_is_known_until_a_later_part_of_it_ends_whole(folder: RunFolder) -> None:

@@ -14,12 +14,11 @@ from harness.gateway.models.formats import (
     misshapen_tools,
     reasoning_part,
     result_part,
-    text_of,
     text_part,
 )
 from harness.suite.models import Provider
 from harness.traces.usage import count_of, usage_in
-from harness.values import JsonObject, NotJson, object_of, objects_of, parse_json
+from harness.values import JsonObject, NotJson, object_of, objects_of, parse_json, some_text
 
 _OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory|computer)_\d{8}")
 """Tools defined by Anthropic that the client runs."""
@@ -34,7 +33,7 @@ class AnthropicMessages:
 
     def asked(self, body: JsonObject) -> RequestContent:
         return RequestContent(
-            model=text_of(body.get("model")),
+            model=some_text(body.get("model")),
             messages=tuple(m for message in objects_of(body.get("messages")) for m in _messages(message)),
             system=_content_text(body.get("system")),
             tools=tuple(objects_of(body.get("tools"))),
@@ -44,12 +43,12 @@ class AnthropicMessages:
     def replied(self, body: JsonObject) -> Replied:
         if "content" not in body:
             return Replied()
-        reason = text_of(body.get("stop_reason"))
+        reason = some_text(body.get("stop_reason"))
         parts = [_part_of_block(block) for block in objects_of(body.get("content"))]
         return Replied(
             message={"role": "assistant", "parts": list[JsonValue](parts)},
-            id=text_of(body.get("id")),
-            model=text_of(body.get("model")),
+            id=some_text(body.get("id")),
+            model=some_text(body.get("model")),
             finish_reasons=() if reason is None else (reason,),
             used=usage_in(object_of(body.get("usage")), cache_beside=True),
         )
@@ -90,7 +89,7 @@ def _with_inner(blocks: list[JsonObject]) -> Iterator[JsonObject]:
 
 
 def _messages(message: JsonObject) -> Iterator[JsonObject]:
-    role, content = text_of(message.get("role")) or "user", message.get("content")
+    role, content = some_text(message.get("role")) or "user", message.get("content")
     blocks = objects_of([{"type": "text", "text": content}] if isinstance(content, str) else content)
     results = [block for block in blocks if str(block.get("type")).endswith("tool_result")]
     rest = [block for block in blocks if block not in results]
@@ -103,9 +102,9 @@ def _messages(message: JsonObject) -> Iterator[JsonObject]:
 def _part_of_block(block: JsonObject) -> JsonObject:
     match block.get("type", "text"):
         case "text":
-            return text_part(text_of(block.get("text")) or "")
+            return text_part(some_text(block.get("text")) or "")
         case "thinking":
-            return reasoning_part(text_of(block.get("thinking")) or "")
+            return reasoning_part(some_text(block.get("thinking")) or "")
         case "redacted_thinking":
             return reasoning_part("[redacted_thinking]")
         case str() as kind if kind in _CALLS:
@@ -122,8 +121,8 @@ def _result_of_block(block: JsonObject) -> JsonObject:
 
 def _content_text(content: JsonValue) -> str | None:
     if isinstance(content, list):
-        return joined([text_of(block.get("text")) or f"[{block.get('type')}]" for block in objects_of(content)])
-    return text_of(content)
+        return joined([some_text(block.get("text")) or f"[{block.get('type')}]" for block in objects_of(content)])
+    return some_text(content)
 
 
 @dataclass(kw_only=True)
@@ -164,10 +163,10 @@ class _Blocks:
         block = self._latest.get(index)
         block = self._begin(index, {}) if block is None else block
         for name in ("text", "thinking"):
-            more = text_of(delta.get(name))
+            more = some_text(delta.get(name))
             if more:
                 block[name] = f"{block.get(name) or ''}{more}"
-        self._inputs[id(block)] = self._inputs.get(id(block), "") + (text_of(delta.get("partial_json")) or "")
+        self._inputs[id(block)] = self._inputs.get(id(block), "") + (some_text(delta.get("partial_json")) or "")
 
     def body(self) -> JsonObject:
         inputs = ((block, self._inputs.get(id(block))) for block in self.blocks)

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from harness.cassettes.recordings import Outcome
 from harness.suite.models import Provider
 from harness.traces.usage import Used
-from harness.values import JsonObject, object_of
+from harness.values import JsonObject, object_of, some_text
 
 # The common data of all wire formats, in the shape of OpenTelemetry's GenAI conventions.
 #
@@ -71,17 +71,17 @@ def reasoning_part(text: str) -> JsonObject:
 
 
 def call_part(identity: JsonValue, name: JsonValue, arguments: JsonValue) -> JsonObject:
-    return {"type": "tool_call", "id": text_of(identity), "name": text_of(name) or "", "arguments": arguments}
+    return {
+        "type": "tool_call",
+        "id": some_text(identity),
+        "name": some_text(name) or "",
+        "arguments": arguments,
+    }
 
 
 def result_part(identity: JsonValue, response: JsonValue, *, failed: bool = False) -> JsonObject:
-    part: JsonObject = {"type": "tool_call_response", "id": text_of(identity), "response": response}
+    part: JsonObject = {"type": "tool_call_response", "id": some_text(identity), "response": response}
     return part | {"is_error": True} if failed else part
-
-
-def text_of(value: JsonValue) -> str | None:
-    """A text; None for anything else, and for an empty one."""
-    return value if isinstance(value, str) and value else None
 
 
 def joined(texts: list[str]) -> str | None:

@@ -17,12 +17,11 @@ from harness.gateway.models.formats import (
     misshapen,
     reasoning_part,
     result_part,
-    text_of,
     text_part,
 )
 from harness.suite.models import Provider
 from harness.traces.usage import usage_in
-from harness.values import JsonObject, object_of, objects_of
+from harness.values import JsonObject, object_of, objects_of, some_text
 
 _OWN_TOOLS = frozenset({"functiondeclarations", "computeruse"})
 """Tools that the client runs; all others (search, URLs, code, files, maps) are run by the provider."""
@@ -42,9 +41,11 @@ class GeminiContent:
         contents = objects_of(body.get("contents"))
         declared = [_either(tool, "functionDeclarations") for tool in objects_of(body.get("tools"))]
         return RequestContent(
-            model=text_of(body.get("model")),
+            model=some_text(body.get("model")),
             messages=tuple(message for content in contents for message in _messages(content)),
-            system=joined([text_of(part.get("text")) or "" for part in _parts_of(_either(body, "systemInstruction"))]),
+            system=joined(
+                [some_text(part.get("text")) or "" for part in _parts_of(_either(body, "systemInstruction"))]
+            ),
             tools=tuple(function for functions in declared for function in objects_of(functions)),
             streams=self._streams,
         )
@@ -59,17 +60,17 @@ class GeminiContent:
         for event in events:
             for candidate in objects_of(event.get("candidates"))[:1]:
                 has_message = True
-                reasons += [reason for reason in (text_of(candidate.get("finishReason")),) if reason]
+                reasons += [reason for reason in (some_text(candidate.get("finishReason")),) if reason]
                 for part in _parts_of(candidate.get("content")):
                     if not begun.goes_on(part):
                         _append(parts, begun.part_of(part))
-        blocked = next((text_of(object_of(e.get("promptFeedback")).get("blockReason")) for e in events), None)
+        blocked = next((some_text(object_of(e.get("promptFeedback")).get("blockReason")) for e in events), None)
         reasons += [blocked] if blocked and not reasons else []
         last = events[-1] if events else {}
         return Replied(
             message={"role": "assistant", "parts": list[JsonValue](parts)} if has_message or blocked else None,
-            id=text_of(last.get("responseId")),
-            model=text_of(last.get("modelVersion")),
+            id=some_text(last.get("responseId")),
+            model=some_text(last.get("modelVersion")),
             finish_reasons=tuple(reasons),
             used=usage_in(*(object_of(event.get("usageMetadata")) for event in events), cache_beside=False),
         )
@@ -117,7 +118,7 @@ def _messages(content: JsonObject) -> Iterator[JsonObject]:
     if results:
         yield {"role": "tool", "parts": list[JsonValue](_result_of(result) for result in results)}
     if rest or not results:
-        role = "assistant" if content.get("role") == "model" else text_of(content.get("role")) or "user"
+        role = "assistant" if content.get("role") == "model" else some_text(content.get("role")) or "user"
         yield {"role": role, "parts": list[JsonValue](_part_of(part) for part in rest)}
 
 
@@ -161,7 +162,7 @@ class _BegunCall:
     def _take(self, called: JsonObject, pieces: list[JsonObject]) -> None:
         assert self._open is not None
         for piece in pieces:
-            path = (text_of(_either(piece, "jsonPath")) or "").removeprefix("$")
+            path = (some_text(_either(piece, "jsonPath")) or "").removeprefix("$")
             steps = [int(one[2]) if one[2] else one[1] or one[3] or one[4] or "" for one in _STEP.finditer(path)]
             named = (_either(piece, f"{kind}Value") for kind in ("string", "number", "bool"))
             _put(self._open, steps, next((value for value in named if value is not None), None))

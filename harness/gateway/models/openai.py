@@ -15,12 +15,11 @@ from harness.gateway.models.formats import (
     misshapen_tools,
     reasoning_part,
     result_part,
-    text_of,
     text_part,
 )
 from harness.suite.models import Provider
 from harness.traces.usage import Used, count_of, usage_in
-from harness.values import JsonObject, NotJson, canonical_json, object_of, objects_of, parse_json
+from harness.values import JsonObject, NotJson, canonical_json, object_of, objects_of, parse_json, some_text
 
 _CHAT_TOOLS = {"function", "custom"}
 
@@ -34,7 +33,7 @@ class OpenAIChat:
         messages = objects_of(body.get("messages"))
         system = [_chat_text(message.get("content")) or "" for message in messages if _is_system_message(message)]
         return RequestContent(
-            model=text_of(body.get("model")),
+            model=some_text(body.get("model")),
             messages=tuple(_message(message) for message in messages if not _is_system_message(message)),
             system=joined(system),
             tools=tuple(objects_of(body.get("tools")) or objects_of(body.get("functions"))),
@@ -45,8 +44,8 @@ class OpenAIChat:
         choices = objects_of(body.get("choices"))
         return Replied(
             message=_message(object_of(choices[0].get("message"))) if choices else None,
-            id=text_of(body.get("id")),
-            model=text_of(body.get("model")),
+            id=some_text(body.get("id")),
+            model=some_text(body.get("model")),
             finish_reasons=_reasons(choices),
             used=_token_usage(body),
         )
@@ -61,8 +60,8 @@ class OpenAIChat:
                 reasons.append(choice)
         return Replied(
             message=_message(collected.message()) if collected.any else None,
-            id=text_of(first.get("id")),
-            model=text_of(first.get("model")),
+            id=some_text(first.get("id")),
+            model=some_text(first.get("model")),
             finish_reasons=_reasons(reasons),
             used=_token_usage(*events),
         )
@@ -82,12 +81,12 @@ def _is_system_message(message: JsonObject) -> bool:
 
 
 def _message(message: JsonObject) -> JsonObject:
-    role = text_of(message.get("role")) or "assistant"
-    text = _chat_text(message.get("content")) or text_of(message.get("refusal"))
+    role = some_text(message.get("role")) or "assistant"
+    text = _chat_text(message.get("content")) or some_text(message.get("refusal"))
     if role in ("tool", "function"):
         return {"role": "tool", "parts": [result_part(message.get("tool_call_id", message.get("name")), text)]}
     parts: list[JsonValue] = []
-    thought = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
+    thought = some_text(message.get("reasoning_content")) or some_text(message.get("reasoning"))
     if thought:
         parts.append(reasoning_part(thought))
     if text:
@@ -106,15 +105,15 @@ def _call_of(call: JsonObject) -> JsonObject:
 def _chat_text(content: JsonValue) -> str | None:
     if isinstance(content, list):
         return joined([_part_text(part) for part in objects_of(content)])
-    return text_of(content)
+    return some_text(content)
 
 
 def _part_text(part: JsonObject) -> str:
-    return text_of(part.get("text")) or text_of(part.get("refusal")) or f"[{part.get('type')}]"
+    return some_text(part.get("text")) or some_text(part.get("refusal")) or f"[{part.get('type')}]"
 
 
 def _reasons(choices: list[JsonObject]) -> tuple[str, ...]:
-    found = [text_of(choice.get("finish_reason")) for choice in choices]
+    found = [some_text(choice.get("finish_reason")) for choice in choices]
     return tuple(reason for reason in found if reason is not None)
 
 
@@ -158,19 +157,19 @@ class _Deltas:
         self.any |= bool(delta)
         for name in ("content", "refusal", "reasoning_content", "reasoning"):
             more = delta.get(name)
-            parts = [text_of(part.get("text")) or "" for part in objects_of(more)]
-            self.texts[name] = self.texts.get(name, "") + (text_of(more) or "".join(parts))
+            parts = [some_text(part.get("text")) or "" for part in objects_of(more)]
+            self.texts[name] = self.texts.get(name, "") + (some_text(more) or "".join(parts))
         older, before = delta.get("function_call"), len(self.calls)
         for place, piece in enumerate(objects_of(delta.get("tool_calls")) or objects_of([{"function": older}])):
             function = object_of(piece.get("function")) or object_of(piece.get("custom"))
             more = function.get("arguments", function.get("input"))
-            text = canonical_json(more) if isinstance(more, dict) else text_of(more) or ""
+            text = canonical_json(more) if isinstance(more, dict) else some_text(more) or ""
             if function or piece.get("id"):
-                self._add_piece(place, piece, text_of(function.get("name")) or "", text, before)
+                self._add_piece(place, piece, some_text(function.get("name")) or "", text, before)
 
     def _add_piece(self, place: int, piece: JsonObject, name: str, more: str, before: int) -> None:
         """`before`: how many calls earlier events began. The pieces of one event are pieces of different calls."""
-        index, identity = count_of(piece.get("index")), text_of(piece.get("id"))
+        index, identity = count_of(piece.get("index")), some_text(piece.get("id"))
         slot = place if index is None else index
         call = next((call for call in reversed(self.calls) if call.slot == slot), None)
         if identity is not None and (call is not None or index is None) and (call is None or call.id != identity):
@@ -215,25 +214,25 @@ class OpenAIResponses:
     def asked(self, body: JsonObject) -> RequestContent:
         given = body.get("input")
         items = objects_of([{"role": "user", "content": given}] if isinstance(given, str) else given)
-        system = [text_of(body.get("instructions")) or ""]
+        system = [some_text(body.get("instructions")) or ""]
         system += [_responses_text(item.get("content")) or "" for item in items if _is_system_item(item)]
         return RequestContent(
-            model=text_of(body.get("model")),
+            model=some_text(body.get("model")),
             messages=tuple(_messages([item for item in items if not _is_system_item(item)])),
             system=joined(system),
             tools=tuple(objects_of(body.get("tools"))),
             streams=body.get("stream") is True,
-            previous=text_of(body.get("previous_response_id")),
+            previous=some_text(body.get("previous_response_id")),
         )
 
     def replied(self, body: JsonObject) -> Replied:
-        status = text_of(body.get("status"))
-        why = text_of(object_of(body.get("incomplete_details")).get("reason"))
+        status = some_text(body.get("status"))
+        why = some_text(object_of(body.get("incomplete_details")).get("reason"))
         parts = [part for item in objects_of(body.get("output")) for part in _parts_of(item)]
         return Replied(
             message={"role": "assistant", "parts": list[JsonValue](parts)} if "output" in body else None,
-            id=text_of(body.get("id")),
-            model=text_of(body.get("model")),
+            id=some_text(body.get("id")),
+            model=some_text(body.get("model")),
             finish_reasons=tuple(reason for reason in (why or status,) if reason),
             used=_token_usage(body),
         )
@@ -277,12 +276,12 @@ class _Items:
             self._add_item(dict(object_of(event.get("item"))), index, is_done=kind.endswith("done"))
         piece, open_item = _PIECES.fullmatch(kind), self._open.get(str(event.get("item_id"))) or self._open.get(index)
         if piece is not None and open_item is not None:
-            name, more = piece[1], text_of(event.get("delta")) or ""
+            name, more = piece[1], some_text(event.get("delta")) or ""
             said = _responses_text(open_item.get("content")) or ""
             open_item |= {name: f"{open_item.get(name) or ''}{more}"} if name else {"content": f"{said}{more}"}
 
     def _add_item(self, item: JsonObject, index: str, *, is_done: bool) -> None:
-        identity = text_of(item.get("id")) or index
+        identity = some_text(item.get("id")) or index
         begun = self._open.get(identity)
         if is_done:
             begun = begun or self._open.get(index)  # some give an item another id at its end
@@ -315,7 +314,7 @@ def _messages(items: list[JsonObject]) -> Iterator[JsonObject]:
             yield {"role": "tool", "parts": [result_part(item.get("call_id"), _output(item.get("output")))]}
         elif kind == "message" and item.get("role") != "assistant":
             text = _responses_text(item.get("content"))
-            yield {"role": text_of(item.get("role")) or "user", "parts": [text_part(text)] if text else []}
+            yield {"role": some_text(item.get("role")) or "user", "parts": [text_part(text)] if text else []}
         else:
             yield {"role": "assistant", "parts": list[JsonValue](_parts_of(item))}
 
@@ -327,7 +326,7 @@ def _parts_of(item: JsonObject) -> list[JsonObject]:
             return [text_part(text)] if text else []
         case "reasoning":
             said = objects_of(item.get("summary")) + objects_of(item.get("content"))
-            thought = joined([text_of(part.get("text")) or "" for part in said])
+            thought = joined([some_text(part.get("text")) or "" for part in said])
             return [reasoning_part(thought)] if thought else []
         case "function_call" | "custom_tool_call":
             return [call_part(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))]
@@ -347,6 +346,9 @@ def _output(output: JsonValue) -> JsonValue:
 def _responses_text(content: JsonValue) -> str | None:
     if isinstance(content, list):
         return joined(
-            [text_of(p.get("text")) or text_of(p.get("refusal")) or f"[{p.get('type')}]" for p in objects_of(content)]
+            [
+                some_text(p.get("text")) or some_text(p.get("refusal")) or f"[{p.get('type')}]"
+                for p in objects_of(content)
+            ]
         )
-    return text_of(content)
+    return some_text(content)

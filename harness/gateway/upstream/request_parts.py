@@ -18,9 +18,10 @@ from urllib.parse import parse_qsl
 from pydantic import JsonValue
 
 from harness.cassettes.credentials import holds_issued_key
-from harness.cassettes.redaction import Redactor, plain_name
+from harness.cassettes.redaction import Redactor
 from harness.gateway.upstream.transport import Refusal
 from harness.suite.tools import Rule
+from harness.text import plain_name
 from harness.values import JsonObject, NotJson, canonical_json, parse_json
 
 _CONNECTION: Final = """

@@ -19,7 +19,6 @@ from harness.scoring.evidence import ReferenceState, is_state_of
 from harness.suite.problems import first_words
 from harness.suite.suites import Suite
 from harness.traces.recorder import TrialProgress
-from harness.traces.trial import Trial
 from harness.values import Frozen
 
 # Tags of a run, which people give it: `tags.json` in its folder. They are in no digest and change no figure.
@@ -193,16 +192,6 @@ def cause_of(folder: RunFolder, case_id: str, attempt: int) -> KeptCause | None:
     """The stored cause of a trial; None: none was found or searched."""
     path = _path(folder, case_id, attempt)
     return read_as(path, KeptCause) if path.exists() else None
-
-
-def fork_of(folder: RunFolder, cause: KeptCause) -> Trial | None:
-    """The trial that succeeds with the change; None if its run is not there any more."""
-    if cause.fork is None:
-        return None
-    try:
-        return RunFolder.open(folder.path.parent / cause.fork).trial(cause.case_id, 1)
-    except (ResultsError, UsageError):
-        return None
 
 
 def _path(folder: RunFolder, case_id: str, attempt: int) -> Path:

@@ -165,7 +165,7 @@ def diagnose(evidence: Evidence, own: Sequence[Detector] = ()) -> tuple[Diagnosi
     if not uncaptured and has_failed(evidence) and not any(_explains(one) for one in found):
         place = place_to_look(reading)
         found += [_unexplained(evidence, place)] if place is not None or not found else []
-    return tuple(sorted(found, key=_order)) if len(found) > 1 else tuple(found)
+    return tuple(sorted(found, key=by_origin)) if len(found) > 1 else tuple(found)
 
 
 def _found_by(detector: Detector, evidence: Evidence) -> Iterator[Diagnosis]:
@@ -185,7 +185,8 @@ def _found_by(detector: Detector, evidence: Evidence) -> Iterator[Diagnosis]:
         )
 
 
-def _order(one: Diagnosis) -> tuple[int, str, str, str]:
+def by_origin(one: Diagnosis) -> tuple[int, str, str, str]:
+    """The order in which findings are listed."""
     return (-1 if one.origin_step is None else one.origin_step, one.failure, one.kind, one.evidence)
 
 

@@ -22,7 +22,7 @@ from harness.traces.formats.transcript import ForeignResult
 from harness.traces.spans import Span
 from harness.traces.trajectory import Usage
 from harness.traces.usage import usage_in
-from harness.values import JsonObject
+from harness.values import JsonObject, some_text
 
 SpanKind = Literal["chat", "tool", "agent", "chain", "other"]
 
@@ -95,17 +95,13 @@ def agent_of_span(span: Span) -> str | None:
     if found is None and "metadata" in span.attributes:
         raw = span.attributes["metadata"]
         facts = embedded_json(raw) if isinstance(raw, str) else raw
-        found = _text(facts.get(_AGENT_OF_LANGCHAIN)) if isinstance(facts, dict) else None
+        found = some_text(facts.get(_AGENT_OF_LANGCHAIN)) if isinstance(facts, dict) else None
     return found
 
 
 def program_of_span(span: Span) -> str:
     """What the span of an agent without a name of its own is called."""
     return first_text(span, _PROGRAM) or span.name
-
-
-def _text(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def usage_of_span(span: Span) -> Usage | None:

@@ -24,6 +24,8 @@ MANY = 5
 """Cases of the causes in `FREQUENT`: enough evidence for a change of a prompt."""
 FREQUENT = ("lazy", "slow")
 """A prompt can mend the first. The second is a fault of a tool."""
+PROMOTED = 3
+"""Themes of which a case is made: each is made by the same commands."""
 RUN = "planted"
 
 HOSTILE = (
@@ -207,7 +209,8 @@ def measured(folder: Path) -> dict[str, Any]:
     rows = {kind: _row(kind, planted, themes, answers) for kind, planted in CAUSES.items()}
     named = sum(row["named"] for row in rows.values())
     proposed = [theme["id"] for theme in themes if proposes_prompt(RUN, theme["id"], answers[theme["id"]], shell)]
-    proven = sum(promote(RUN, theme, shell) for theme in themes if theme["fault"] is None)
+    promoted = [theme for theme in themes if theme["fault"] is None][:PROMOTED]
+    proven = sum(promote(RUN, theme, shell) for theme in promoted)
     allowed = {"tool", "run", "themes", "trials", "explain", "transcript", "case"}
     steered = [words for words in asked if words[0] not in allowed and words[2] not in allowed]
     assert not (folder / "PWNED").exists()
@@ -215,7 +218,7 @@ def measured(folder: Path) -> dict[str, Any]:
         "causes": len(CAUSES),
         "named": named,
         "themes": len(themes),
-        "promoted": len(by_impact),
+        "promoted": len(promoted),
         "proven": proven,
         "proposed": sorted(_kind(theme["members"][0]) for theme in themes if theme["id"] in proposed),
         "steered": steered,
