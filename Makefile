@@ -6,7 +6,7 @@ LOCKED := otlp github calibrate mcp clickhouse embeddings ray docs dev
 # Tests start the command thousands of times: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: engines demo drift-real demo-drift demo-causes demo-judge eval eval-findings eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate release release-tools
+.PHONY: engines demo drift-real demo-drift demo-causes demo-judge eval eval-findings eval-judge test test-full tools images browser runtimes clickhouse lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-real-model demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate release release-tools
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -38,6 +38,9 @@ demo-simulate: install ## ten grocery scenarios, two versions of the shopper, a 
 
 demo-optimise: install ## two planted faults in prompts are mended by doubles, and a bait is refused
 	@$(BIN)/python -m qa.demo_optimise
+
+demo-real-model: install ## two small models on this machine are agent, user, judge and reflector (fetches 330 MB, takes minutes)
+	@$(BIN)/python -m qa.demo_real_model
 
 eval-optimise: install ## planted faults in prompts: mended, not or harmed, by mode, beside random search (doubles; long)
 	@$(BIN)/python -m qa.optimise_eval
@@ -91,9 +94,6 @@ engines: install ## other container engines that `make test-full` runs sandboxes
 
 clickhouse: install ## ClickHouse inside of the process, chdb, about 500 MB, which the tests of that engine need
 	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r tests/production/chdb.lock
-
-local-model: install ## a 135M model on this machine takes the frameworks' orders, live: true trajectories, mostly failed
-	@$(BIN)/python -m tests.suites.frameworks.local_model
 
 lint: install ## format, lint, types, import contracts, size
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m qa.size

@@ -25,7 +25,7 @@ from harness.improve.candidates import Candidate, Component, candidate_of
 from harness.improve.held_out import CaseSplit, cases_for, split_cases
 from harness.improve.lineage import Lineage, WeightedObjective, mean_score, measured_pairs
 from harness.improve.outcome import CurvePoint, Mode, OptimisationOutcome, OptimiserResult, Pruning
-from harness.improve.reflector import ReflectionRequest, proposed_text
+from harness.improve.reflector import ReflectionRequest
 from harness.improve.rollouts import (
     CostEstimate,
     MeanUse,
@@ -47,7 +47,7 @@ from harness.improve.sizing import (
     paid_revisions,
     refuse_budget_below,
 )
-from harness.judging.calibration_questions import Reflector
+from harness.judging.calibration_questions import Reflector, proposed_text
 
 # Leaves out what a picked candidate changes for nothing, before the held-out cases are looked at.
 #

@@ -15,11 +15,11 @@ from pydantic import Field, model_validator
 
 from harness.improve.candidates import OF_TOOL, Component
 from harness.improve.rollouts import Rollout
+from harness.judging.calibration_questions import MARK
 from harness.suite.documents import read_document
 from harness.text import tokens_of
 from harness.values import Frozen
 
-MARK = "```"
 _MAX_FEEDBACK = 4_000
 _MOST_TOKENS = 12_000
 """Of the conversations of one request; an example beyond them has its failures alone."""
@@ -69,18 +69,6 @@ class ReflectionRequest(Frozen):
             text=self.text,
             shown=_feedback(self.failing),
         )
-
-
-def proposed_text(answer: str) -> str | None:
-    """The text between the first ``` mark of a line and the last one; None if the answer holds none, such as a
-    refusal."""
-    first, last = answer.find(MARK), answer.rfind(MARK)
-    if first == last:
-        return None
-    inside = answer[first + len(MARK) : last]
-    _, line_end, text = inside.partition("\n")
-    found = (text if line_end else inside).strip()
-    return f"{found}\n" if found else None
 
 
 def _described_text(name: str) -> str:

@@ -12,9 +12,10 @@ from harness.errors import InvalidDocument, UsageError
 from harness.improve.candidates import WINDOW_TOKENS, Candidate, Component, candidate_of
 from harness.improve.held_out import CaseSplit
 from harness.improve.lineage import Lineage, WeightedObjective, mean_score, measured_pairs
-from harness.improve.reflector import ReflectionRequest, proposed_text
+from harness.improve.reflector import ReflectionRequest
 from harness.improve.rollouts import Rollout, RolloutCache
 from harness.improve.trial_verdict import means
+from harness.judging.calibration_questions import proposed_text
 from harness.plugins import Registry
 from harness.suite.documents import yaml_values
 from harness.text import tokens_of

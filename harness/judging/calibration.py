@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from harness.errors import NotMeasured
 from harness.judging.calibration_questions import (
+    MARK,
     AgreementFigures,
     AnswerCache,
     JudgeAnswer,
@@ -15,6 +16,7 @@ from harness.judging.calibration_questions import (
     Split,
     figures,
     is_false_pass,
+    proposed_text,
     score,
     split_by_case,
 )
@@ -194,7 +196,9 @@ class Optimizer:
             minibatch=self._minibatch,
             seed=self._seed,
             reflection={
-                "reflection_lm": lambda request: guard.run(lambda: self._cache.proposal(str(request), reflector)),
+                "reflection_lm": lambda request: guard.run(
+                    lambda: f"{MARK}\n{proposed_text(self._cache.proposal(str(request), reflector)) or ''}{MARK}"
+                ),
                 "reflection_prompt_template": _REQUEST,
             },
         )

@@ -8,15 +8,18 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from harness.disk import Journal
 from harness.errors import HarnessError, UsageError
+from harness.gateway.budgets import Budget
 from harness.gateway.models.client import ModelClient
 from harness.gateway.models.formats import Replied
+from harness.gateway.models.recordings import ModelClientOptions
 from harness.judging.judge import Judge, JudgedTrial
 from harness.judging.prompts import Prompt
 from harness.judging.rubrics import Criterion
+from harness.judging.settings import JudgeSettings
 from harness.judging.verdicts import Answer
 from harness.scoring.statistics.agreement import AnswerPair as Pair
 from harness.scoring.statistics.agreement import BinaryAgreement, binary_agreement, cohen_kappa
@@ -243,6 +246,7 @@ def is_false_pass(question: Question, answer: JudgeAnswer) -> bool:
     return question.right == "fail" and answer.answer == "pass"
 
 
+MARK = "```"
 _MAX_TOKENS = 8192
 _CASSETTE = "calibration"
 
@@ -292,24 +296,50 @@ class ModelReflector:
 
     asker: ModelClient
     model: str
+    max_tokens: int | None = _MAX_TOKENS
+    """Of an answer; None: the provider's own limit, if its wire format needs none."""
+
+    @classmethod
+    def of(cls, settings: JudgeSettings, secrets: Mapping[str, str], budget: Budget | None = None) -> Self:
+        """A revised text is longer than a verdict: it has twice the tokens of `sampling`. The other parameters are not
+        taken, because a repeated request is to give another answer.
+        """
+        options = ModelClientOptions(mode="live", secrets=secrets, budget=budget)
+        most = settings.sampling.max_tokens
+        asker = ModelClient(settings.spec, settings.provider, options)
+        return cls(asker=asker, model=settings.model, max_tokens=most and 2 * most)
 
     def __call__(self, request: str) -> str:
-        """The whole text of the reply; raises HarnessError if it is empty, OutOfBudget if the budget is spent."""
+        """The whole text of the reply, which holds no revised text if it is cut off; raises HarnessError if the model
+        cannot be asked, OutOfBudget if the budget is spent."""
         return asyncio.run(self._ask_all(request))
 
     async def _ask_all(self, request: str) -> str:
         body: JsonObject = {"model": self.model, "messages": [{"role": "user", "content": request}]}
-        if self.asker.provider == "anthropic":
-            body["max_tokens"] = _MAX_TOKENS
+        if self.max_tokens is not None or self.asker.provider == "anthropic":
+            body["max_tokens"] = self.max_tokens or _MAX_TOKENS
         async with self.asker, self.asker.cassette(_CASSETTE) as cassette:
             reply = await self.asker.ask(cassette, body)
-        text = _text_of_reply(reply.replied)
-        if reply.problem is not None or not text.strip():
+        if reply.problem is not None:
             raise HarnessError(
-                f"the model {self.model!r} returned no revised prompt: {reply.problem or 'its answer is empty'}",
+                f"the model {self.model!r} returned no revised prompt: {reply.problem}",
                 remedy="run the same command again: stored answers are reused",
             )
-        return text
+        text = _text_of_reply(reply.replied)
+        return f"{text.replace(MARK, '')} [cut off at its limit of tokens]" if reply.replied.cut else text
+
+
+def proposed_text(answer: str) -> str | None:
+    """The text between the first ``` mark of a reflector's answer and the last one; None if the answer holds none, such
+    as a refusal.
+    """
+    first, last = answer.find(MARK), answer.rfind(MARK)
+    if first == last:
+        return None
+    inside = answer[first + len(MARK) : last]
+    _, line_end, text = inside.partition("\n")
+    found = (text if line_end else inside).strip()
+    return f"{found}\n" if found else None
 
 
 async def _gathered(asked: Sequence[Awaitable[JudgeAnswer]]) -> Sequence[JudgeAnswer]:

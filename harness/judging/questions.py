@@ -155,7 +155,7 @@ def verdict_schema(criterion: Criterion) -> JsonObject:
         "eligible": {"type": "boolean"},
         "rationale": {"type": "string", "maxLength": MAX_RATIONALE},
         "verdict": {"type": ["string", "null"], "enum": ["pass", "fail", None]},
-        "refs": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": 20},
+        "refs": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": 8},
     }
     if criterion.kind == "step":
         properties["step"] = {"type": ["integer", "null"]}
@@ -249,17 +249,16 @@ def answer_object(replied: Replied) -> JsonObject:
     """The single JSON object of the judge's reply, a tool call or text. Raises JudgeFailed."""
     parts = (replied.message or {}).get("parts")
     found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    cut = "length" in replied.finish_reasons or "max_tokens" in replied.finish_reasons
     for part in found:
         if part.get("type") == "tool_call" and part.get("name") == TOOL:
-            if cut:
+            if replied.cut:
                 raise JudgeFailed("was cut off at its token limit")
             arguments = part.get("arguments")
             return arguments if isinstance(arguments, dict) else _parsed(str(arguments))
     text = "\n".join(str(part.get("content")) for part in found if part.get("type") == "text")
     if not text.strip():
         raise JudgeFailed("returned no text")
-    return _parsed(_THOUGHTS.sub("", text), cut=cut)
+    return _parsed(_THOUGHTS.sub("", text), cut=replied.cut)
 
 
 def _parsed(text: str, *, cut: bool = False) -> JsonObject:

@@ -242,8 +242,7 @@ def _reflector(asked: Calibrating) -> Callable[[str], str]:
         return asked.reflector
     settings, bench = asked.reflector, asked.bench
     secrets = secrets_of(suite_of(bench.runs.project, bench.runs.folders[0]), settings)
-    options = ModelClientOptions(mode="live", secrets=secrets, budget=bench.budget)
-    return ModelReflector(asker=ModelClient(settings.spec, settings.provider, options), model=settings.model)
+    return ModelReflector.of(settings, secrets, bench.budget)
 
 
 def _unusable(text: str, cases: Collection[str]) -> str | None:

@@ -26,6 +26,8 @@ class ModelText:
 
     text: str = ""
     calls_tool: bool = False
+    cut: bool = False
+    """Whether it ends at `max_tokens`, in the middle of what the model had to say."""
     missed: bool = False
     """No recording answers the request."""
     refused: str | None = None
@@ -100,6 +102,7 @@ class RecordedAsker:
         used = reply.replied.used
         return ModelText(
             text="\n".join(str(part.get("content", "")) for part in parts if part.get("type") == "text"),
+            cut=reply.replied.cut,
             calls_tool=any(part.get("type") == "tool_call" for part in parts),
             input_tokens=used.input or 0,
             output_tokens=used.output or 0,

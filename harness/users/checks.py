@@ -40,6 +40,8 @@ begins with a text in asterisks.
 _LEAST_ECHOED: Final = 6
 _SHOWN: Final = 8
 """Words at the beginning of a sentence of the instructions that make a message show them."""
+_MOST_TAKEN: Final = 0.75
+"""Share of a message's words that may stand in an agent's reply; in 3,798 recorded turns it is at most 0.64."""
 _QUOTED: Final = re.compile(r"[\"\u201c][^\"\u201c\u201d\n]{0,300}[\"\u201d]")
 _SENTENCE_ENDS: Final = re.compile(r"[.!?]\s+|\n")
 _ASKS: Final = ("?", "\u061f", "\u037e")
@@ -66,7 +68,7 @@ def problem_with(role: Role, heard: Heard, answered: ModelText, spoken: Spoken) 
         return _problem("tool_call", f"the user's model made {what}", "A user has no tools. Write words.")
     if not text and spoken.wish is None:
         return _problem("no_message", "the user's model wrote nothing", "Write a message, or the end signal.")
-    if (reason := _endless(text)) is not None:
+    if (reason := "the message was cut off at `max_tokens`" if answered.cut else _endless(text)) is not None:
         return _problem("too_long", reason, "Write a short message.")
     if (voice := _other_voice(heard, text)) is not None:
         note = "You are the user, not the assistant. Write only the words that the user says."
@@ -110,7 +112,7 @@ def _problem(fault: FaultClass, reason: str, note: str) -> MessageProblem:
 
 def _other_voice(heard: Heard, text: str) -> str | None:
     """A role's label, a tag of the frame, another simulator's stop signal, a stage direction; or a reply of the agent,
-    said again as a whole, and gone on with.
+    said again as a whole, gone on with, or most of it as the message.
     """
     if has_signal(text):
         return text
@@ -120,7 +122,17 @@ def _other_voice(heard: Heard, text: str) -> str | None:
     said = plain(text)
     echoed = len(said.split()) >= _LEAST_ECHOED and any(said == plain(reply[:LONGEST]) for reply in heard.replies)
     begun = (plain(reply[:LONGEST]) for reply in heard.replies)
-    return text if echoed or any(len(one.split()) >= _SHOWN and said.startswith(one) for one in begun) else None
+    if echoed or any(len(one.split()) >= _SHOWN and said.startswith(one) for one in begun):
+        return text
+    return text if any(_share_taken(text, reply) > _MOST_TAKEN for reply in heard.replies) else None
+
+
+def _share_taken(text: str, reply: str) -> float:
+    """The share of the words that stand in runs of eight which the reply has, too."""
+    words, theirs = _words(text), _words(reply)
+    runs = {tuple(theirs[at : at + _SHOWN]) for at in range(len(theirs) - _SHOWN + 1)}
+    starts = [at for at in range(len(words) - _SHOWN + 1) if tuple(words[at : at + _SHOWN]) in runs]
+    return len({at + n for at in starts for n in range(_SHOWN)}) / max(1, len(words))
 
 
 def _endless(text: str) -> str | None:

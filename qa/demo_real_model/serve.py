@@ -34,7 +34,7 @@ with tempfile.TemporaryDirectory() as folder:
     params.model.path = str(weights)
     params.use_jinja = True
     params.n_ctx = 4096
-    params.n_parallel = 1
+    params.n_parallel = 2  # the texts of agent and user stay read, each in its own
     params.port = 0
     # One processor stays with the harness: threads that wait for each other on a full machine crawl.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 1) - 1)

@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 
 from harness.errors import GatewayError
+from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
 from harness.suite.cases import Case
 from harness.suite.conversations import CaseUser, UserSpec
 from harness.users.role import LONGEST_HEARD
@@ -97,6 +98,24 @@ def test_a_failing_model_is_the_simulators_failure_with_its_turn(
     assert ("simulator_failed", 2, fault) == (record.user.ended, record.user.invalid.turn, record.user.invalid.fault)
 
 
+class CutShort(ModelDouble):
+    """A model that has not said everything when its tokens are used up."""
+
+    async def answer(self, asked: DoubleRequest) -> DoubleReply:
+        return DoubleReply(text="I would like a small latte and", cut=True)
+
+
+@pytest.mark.parametrize("suffix", ["/v1", ""])
+def test_half_a_message_does_not_reach_the_agent(converse: Converse, suffix: str) -> None:
+    with CutShort(name="small") as model:
+        url, provider = f"{model.url.removesuffix('/v1')}{suffix}", "openai" if suffix else "anthropic"
+        user = {"model": "small", "base_url": url, "provider": provider, "mode": "live"}
+        said, record = converse(["Which size?"] * 3, case=case_of(), user=UserSpec.model_validate(user))
+
+    assert ["A latte, please."] == said
+    assert ("simulator_failed", "too_long") == (record.user.ended, record.user.invalid.fault)
+
+
 MISBEHAVING = [
     ("User: Small, please.", "speaks_as_agent"),
     ("**Assistant:** Small, please.", "speaks_as_agent"),
@@ -117,6 +136,7 @@ MISBEHAVING = [
     ("You play a user who talks with an assistant. You are not the assistant.", "reveals_secret"),
     ("Small, please. " * 400, "too_long"),
     ("A latte for you then, in a minute or two. I am not the assistant.", "speaks_as_agent"),
+    ("So a latte for you then, in a minute or two, yes.", "speaks_as_agent"),
     ("I want to know what any of it costs. It is not clear to me. " * 3, "too_long"),
     (" \n", "no_message"),
     ("<think>They ask for the size, so I", "no_message"),

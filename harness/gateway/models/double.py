@@ -52,6 +52,8 @@ class DoubleReply:
     """The name of a tool that is called without arguments."""
     filtered: bool = False
     """Whether the provider's content filter ended the answer."""
+    cut: bool = False
+    """Whether the answer ended at its limit of tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +150,8 @@ class ModelDouble(ABC):
         if reply.calls is not None:
             function = {"name": reply.calls, "arguments": "{}"}
             message["tool_calls"] = [{"id": "c1", "type": "function", "function": function}]
-        choice = {"index": 0, "message": message, "finish_reason": "content_filter" if reply.filtered else "stop"}
+        reason = "content_filter" if reply.filtered else "length" if reply.cut else "stop"
+        choice = {"index": 0, "message": message, "finish_reason": reason}
         read, written = _estimated_tokens(body, message)
         usage = {"prompt_tokens": read, "completion_tokens": written}
         return web.json_response(
@@ -176,7 +179,7 @@ class ModelDouble(ABC):
                 "role": "assistant",
                 "model": self.name,
                 "content": content,
-                "stop_reason": "refusal" if reply.filtered else "end_turn",
+                "stop_reason": "refusal" if reply.filtered else "max_tokens" if reply.cut else "end_turn",
                 "usage": {"input_tokens": read, "output_tokens": written},
             }
         )

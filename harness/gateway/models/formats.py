@@ -43,6 +43,11 @@ class Replied:
     finish_reasons: tuple[str, ...] = ()
     used: Used = field(default_factory=Used)
 
+    @property
+    def cut(self) -> bool:
+        """Whether the answer ended at its limit of tokens: what is missing at its end is unknown."""
+        return bool({"length", "max_tokens", "MAX_TOKENS"} & {*self.finish_reasons})
+
 
 class WireFormat(Protocol):
     """One wire format."""

@@ -15,11 +15,11 @@ from harness.improve.reflector import (
     EditRules,
     ReflectionRequest,
     RuleReflector,
-    proposed_text,
     read_rule_book,
 )
 from harness.improve.rollouts import Rollout
-from harness.judging.calibration_questions import ModelReflector
+from harness.judging.calibration_questions import ModelReflector, proposed_text
+from harness.judging.settings import JudgeSettings
 from harness.suite.models import ModelServer, ModelSpec
 
 TEXT = "You are the cart agent.\n\n- Add two of each item.\n"
@@ -95,6 +95,31 @@ def test_a_model_on_the_wire_proposes_what_the_same_reflector_does_in_this_proce
         told = ModelReflector(asker=asker, model=model.name)(request("criterion within_budget failed"))
     assert proposed_text(told) == TEXT + "- Keep the budget.\n"
     assert model.requests == 1
+
+
+class SmallModel(ModelDouble):
+    """Real answers of small models: a text that is not finished, and none."""
+
+    def __init__(self, reply: DoubleReply) -> None:
+        super().__init__(name="small")
+        self.reply = reply
+        self.limits: list[object] = []
+
+    async def answer(self, asked: DoubleRequest) -> DoubleReply:
+        self.limits.append(asked.body["max_tokens"])
+        return self.reply
+
+
+@pytest.mark.parametrize(
+    "reply", [DoubleReply(text="```\nUse this:\n```\nAdd the", cut=True), DoubleReply(text=""), DoubleReply(text="No.")]
+)
+def test_half_an_answer_and_none_propose_no_text(reply: DoubleReply):
+    with SmallModel(reply) as model:
+        settings = JudgeSettings.model_validate(
+            {"model": "small", "base_url": model.url, "double": True, "sampling": {"max_tokens": 50}}
+        )
+        assert proposed_text(ModelReflector.of(settings, {})(request("criterion tone failed"))) is None
+    assert [100] == model.limits
 
 
 def test_a_book_with_a_rule_that_edits_nothing_is_refused(tmp_path: Path):

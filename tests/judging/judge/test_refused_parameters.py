@@ -65,7 +65,7 @@ def test_a_request_is_bounded_and_a_refused_bound_of_its_schema_is_left_out(stor
     with provider() as server:
         judged(stored_run(TRIALS), server)
     schema = server.sent[0]["response_format"]["json_schema"]["schema"]["properties"]
-    assert (4096, 1000, 20) == (
+    assert (4096, 1000, 8) == (
         server.sent[0]["max_tokens"],
         schema["rationale"]["maxLength"],
         schema["refs"]["maxItems"],
