@@ -10,8 +10,6 @@ from threading import Event
 
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
-from harness.gateway.models.client import ModelClient
-from harness.gateway.models.recordings import ModelClientOptions
 from harness.improve.candidates import (
     Candidate,
     Component,
@@ -42,6 +40,8 @@ from harness.improve.sizing import OptimisationSettings, RolloutDemand, demand_o
 from harness.improve.trial_verdict import TrialJudge, TrialVerdict, open_judge
 from harness.improve.whole_trials import live, open_whole_trials, rollout_of
 from harness.judging.calibration_questions import ModelReflector, Reflector
+from harness.judging.certification import uncertified
+from harness.judging.judge import Judge
 from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import Rubric, load_rubric
 from harness.judging.settings import JudgeSettings, judge_settings
@@ -297,8 +297,11 @@ class PreparedOptimisation:
         """Runs or continues it, and writes its outcome.
 
         If `stopping` is set, the trials that run are finished and kept, and KeyboardInterrupt is raised. Raises
-        OutOfBudget, UsageError, and as trials do.
+        OutOfBudget, UsageError (for a judge that is not certified, too), and as trials do.
         """
+        plan, judge = self.resolved.plan, self.judge.judge
+        if judge is not None:
+            _refuse_uncertified(plan.project, plan.suite.name, judge)
         stopping = stopping or Event()
         meter = SpendingMeter(limits=self.request.limits, budget=self.budget, stopping=stopping)
         self.stored.begin(self.resolved.asked)
@@ -382,6 +385,21 @@ def _refuse_unguarded(rubric: Rubric) -> None:
         )
 
 
+def _refuse_uncertified(project: Path, suite: str, judge: Judge) -> None:
+    """Raises UsageError with the labels that are missing: a judge without a certificate confirms no candidate, as it
+    decides no gate.
+    """
+    missing = uncertified(project, suite, judge.rubric, judge.identity)
+    if missing:
+        raise UsageError(
+            f"the judge {judge.model!r} with the prompt {judge.prompt.name}@{judge.prompt.version} cannot confirm a "
+            f"candidate by the rubric {judge.rubric.name!r}: "
+            + "; ".join(f"{name}: {reason}" for name, reason in missing.items()),
+            remedy="label a run and certify the judge on it, harness annotate RUN and harness judge agreement RUN "
+            "--certify; or let code decide these criteria",
+        )
+
+
 def _refuse_unjudged(rubric: Rubric, held_out: Sequence[str]) -> None:
     """Raises UsageError if the rubric can say nothing of any held-out case, so that none could confirm anything."""
     if not any(map(rubric.judges, held_out)):
@@ -429,8 +447,7 @@ def said_in(case: Case, invocations: Sequence[AgentInvocation] = ()) -> tuple[st
 def _reflector(suite: Suite, asked: JudgeSettings | Path, budget: Budget) -> Reflector:
     if isinstance(asked, Path):
         return RuleReflector(read_rule_book(asked))
-    options = ModelClientOptions(mode="live", secrets=secrets_of(suite, asked), budget=budget)
-    return ModelReflector(asker=ModelClient(asked.spec, asked.provider, options), model=asked.model)
+    return ModelReflector.of(asked, secrets_of(suite, asked), budget)
 
 
 def _held_out_use(name: str, request: OptimiseRequest, split: CaseSplit, again: bool) -> HeldOutUse:

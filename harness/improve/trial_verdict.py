@@ -262,5 +262,6 @@ def open_judge(
         prompt=PromptRegistry(project).get(rubric.prompt, settings.label),
         model=settings.model,
         asker=ModelClient(settings.spec, settings.provider, options),
+        samples=settings.samples,
         folder=suite.folder,
     )

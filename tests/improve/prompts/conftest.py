@@ -38,16 +38,20 @@ def tea(folder: Path) -> Path:
     return folder
 
 
-def begun(project: Path) -> StoredOptimisation:
-    """The folder of an optimisation that has not run anything, of the same request as `joint`."""
-    request = OptimiseRequest(
+def request_of(project: Path) -> OptimiseRequest:
+    """The same request as `joint`."""
+    return OptimiseRequest(
         options=RunOptions(suite="tea", agent="v1", sandbox="local", jobs=2),
         mode="joint",
         reflector=project / "suites/tea/edits.yaml",
         settings=OptimisationSettings(rollouts=60, minibatch=3),
         run_name="made",
     )
-    prepared = prepare_optimisation(project, request)
+
+
+def begun(project: Path) -> StoredOptimisation:
+    """The folder of an optimisation that has not run anything."""
+    prepared = prepare_optimisation(project, request_of(project))
     prepared.stored.begin(prepared.resolved.asked)
     return prepared.stored
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,13 +17,18 @@ from harness.cli.main import harness
 from harness.errors import HarnessError, UsageError
 from harness.improve.candidates import candidate_of, components_of, texts_of
 from harness.improve.held_out import HeldOutUse, looks_path, split_cases
+from harness.improve.opening import prepare_optimisation
 from harness.improve.trial_verdict import TrialJudge
 from harness.improve.whole_trials import open_whole_trials
+from harness.judging.certification import ClassRate, CriterionRates, JudgeRecord, add_record, asked_by, record_path
+from harness.judging.prompts import PromptRegistry
+from harness.judging.rubrics import load_rubric
+from harness.judging.verdicts import JudgeIdentity
 from harness.runs.plan.plan import RunOptions
 from harness.runs.plan.planning import plan_of
 from qa.doubles.rule_user import RuleUser
 from tests.docs.blocks import ROOT
-from tests.improve.prompts.conftest import accepted, begun, tea
+from tests.improve.prompts.conftest import accepted, begun, request_of, tea
 
 JOINT = ("tea", "--mode", "joint", "--rollouts", "60", "--minibatch", "3", "--sandbox", "local", "--jobs", "2")
 
@@ -233,6 +239,30 @@ def test_a_folder_goes_on_with_the_same_judge_alone(project: Path):
     begun(project)
     judge.write_text("{model: two, base_url: 'http://127.0.0.1:9/v1'}")
     assert ": judge differ" in refused(joint(project, "--run-name", "made"))
+
+
+def test_a_judge_without_a_certificate_confirms_no_candidate(project: Path):
+    rubric = project / "suites/tea/rubrics/service.yaml"
+    rubric.write_text(rubric.read_text() + "  - {id: polite, domain: safety, statement: The guest is greeted.}\n")
+    (project / "judge.yaml").write_text("{model: one, base_url: 'http://127.0.0.1:9/v1'}")
+    assert "polite: not certified: 16 labels 'pass' and 16 labels 'fail'" in refused(joint(project))
+    assert not list((project / "runs").glob("*"))
+
+    asked = load_rubric("service", project / "suites/tea")
+    prompt = PromptRegistry(project).get("judge")
+    judge = JudgeIdentity(prompt="judge", prompt_version=prompt.version, prompt_digest=prompt.digest, model="one")
+    right = ClassRate(labels=20, right=20, effective=20)
+    (polite,) = (one for one in asked.criteria if one.id == "polite")
+    rates = CriterionRates(question=asked_by(asked, polite), passes=right, fails=right)
+    record = JudgeRecord(
+        time="2026-01-01T00:00:00+00:00", purpose="certification", rubric="service", rubric_version=asked.version,
+        judge=judge, annotators=("ann",), criteria={"polite": rates}, used=(),
+    )  # fmt: skip
+    add_record(record_path(project, "tea", "service"), record)
+    stopping = Event()
+    stopping.set()
+    with pytest.raises(KeyboardInterrupt):
+        prepare_optimisation(project, request_of(project)).run(stopping=stopping)
 
 
 def test_a_users_model_is_asked_live_because_no_recording_holds_what_a_revised_agent_says(project: Path):
