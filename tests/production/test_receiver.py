@@ -394,8 +394,10 @@ def test_a_request_that_takes_long_to_read_holds_nobody_else(served: Served, as_
 
     def send() -> None:
         kind = {"Content-Type": "application/json"} if as_json else {}
-        served.post("/v1/traces", packed, headers={"Content-Encoding": "gzip", **kind})
-        ended.append(time.monotonic())
+        try:
+            served.post("/v1/traces", packed, headers={"Content-Encoding": "gzip", **kind})
+        finally:  # a request that fails must not leave the loop below without an end
+            ended.append(time.monotonic())
 
     thread = threading.Thread(target=send)
     thread.start()
