@@ -6,12 +6,15 @@ labels of one case resemble each other. A judge that answers "not eligible" to w
 names another step than they, is wrong there.
 
 Each label decides once: the digest of every label that a calibration or a certification used is kept in the project,
-one JSON line for each of them, and is no test again, of any judge. A criterion with too few unused labels to certify
+one JSON line for each of them, and is no test again, of any judge. Whoever lets several judges answer the same labels
+can certify the best one; so the level of the intervals is divided by the number of judges that have answered the unused
+labels in any run of the project. A criterion with too few unused labels to certify
 even a judge without an error is not looked at, so that its labels stay unused.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal
 
 from harness.errors import InvalidDocument
@@ -71,6 +74,8 @@ class CriterionRates(Frozen):
     """Digest of the question (`asked_by`)."""
     passes: ClassRate
     fails: ClassRate
+    judges: int = 1
+    """How many judges had answered the labels."""
 
     def corrected(self, passed: float, effective: float) -> Corrected:
         """The share of passes among what applies, corrected for the judge's errors; `passed` is the judge's share of an
@@ -81,7 +86,7 @@ class CriterionRates(Frozen):
     @property
     def shortfall(self) -> str | None:
         """Why it is no certificate, with the missing labels; None: it is one."""
-        found = [_shortfall(name, one) for name, one in (("pass", self.passes), ("fail", self.fails))]
+        found = [_shortfall(name, one, self.judges) for name, one in (("pass", self.passes), ("fail", self.fails))]
         return "; ".join(words for words in found if words) or None
 
 
@@ -137,8 +142,11 @@ def used_labels(records: Iterable[JudgeRecord]) -> frozenset[str]:
     return frozenset(digest for one in records for digest in one.used)
 
 
-def uncertified(project: Path, suite: str, rubric: Rubric, judge: JudgeIdentity) -> dict[str, str]:
+def uncertified(
+    project: Path, suite: str, rubric: Rubric, judge: JudgeIdentity, judges: Mapping[str, int] = MappingProxyType({})
+) -> dict[str, str]:
     """Criterion -> why the judge's answers to it can be shown and cannot gate. Empty: it is certified for the rubric.
+    `judges`: what `judges_of` returns.
 
     The reason says how many labels of which class are missing. Criteria that code decides need no certificate. Raises
     InvalidDocument.
@@ -157,7 +165,10 @@ def uncertified(project: Path, suite: str, rubric: Rubric, judge: JudgeIdentity)
         else:
             labels = labels or sort_labels(LabelFile(label_path(project, suite, rubric.name)), rubric)
             cases = _class_cases(_unused(rubric, one, labels, used))
-            reason = _missing(cases) or "there are enough unused labels: harness judge agreement RUN --certify"
+            reason = (
+                _missing(cases, judges.get(one.id, 1))
+                or "there are enough unused labels: harness judge agreement RUN --certify"
+            )
         if reason is not None:
             found[one.id] = f"not certified: {reason}"
     return found
@@ -199,6 +210,7 @@ def measure(
     labels: SortedLabels,
     used: Collection[str],
     criteria: Collection[str],
+    judges: Mapping[str, int],
 ) -> tuple[dict[str, CriterionRates], tuple[str, ...]]:
     """Rates on unused labels by criterion, for those of `criteria` with enough of them, and the digests of the labels
     that were looked at.
@@ -218,14 +230,30 @@ def measure(
         if criterion.id not in criteria:
             continue
         items = {item: right for item, right in _unused(rubric, criterion, labels, used).items() if item in answers}
-        if _missing(_class_cases(items)) is None:
+        tries = judges.get(criterion.id, 1)
+        if _missing(_class_cases(items), tries) is None:
             rates[criterion.id] = CriterionRates(
                 question=asked_by(rubric, criterion),
                 passes=_class_rate(answers, items, "pass"),
                 fails=_class_rate(answers, items, "fail"),
+                judges=tries,
             )
             looked_at += [label_digest(item) for item in items]
     return rates, tuple(sorted(looked_at))
+
+
+def judges_of(
+    rubric: Rubric, judgements: Iterable[Judgement], labels: SortedLabels, used: Collection[str]
+) -> dict[str, int]:
+    """By criterion the number of judges that have answered its unused labels; `judgements` are those of all judges."""
+    answered: dict[LabelItem, set[tuple[str | None, str, int, str]]] = {}
+    for one in judgements:
+        if one.failure is None and one.rubric == rubric.name and one.judge.prompt is not None:
+            item = LabelItem(case_id=one.case_id, trajectory=one.trajectory, criterion=one.criterion)
+            judge = (one.judge.prompt_digest, one.judge.model, one.judge.samples, one.criterion_version)
+            answered.setdefault(item, set()).add(judge)
+    items = {one.id: _unused(rubric, one, labels, used) for one in rubric.criteria}
+    return {name: len({judge for item in own for judge in answered.get(item, ())}) or 1 for name, own in items.items()}
 
 
 def _unused(rubric: Rubric, criterion: Criterion, labels: SortedLabels, used: Collection[str]) -> dict[LabelItem, str]:
@@ -243,23 +271,27 @@ def _class_cases(items: Mapping[LabelItem, str]) -> dict[str, int]:
     return {name: len({item.case_id for item, right in items.items() if right == name}) for name in ("pass", "fail")}
 
 
-def _missing(cases: Mapping[str, int]) -> str | None:
+def _missing(cases: Mapping[str, int], judges: int) -> str | None:
     """The labels without which not even a judge without an error can be certified; None: there are enough."""
-    least = labels_needed(1.0)
+    least = labels_needed(1.0, judges)
     lacking = [f"{least - found} labels {name!r}" for name, found in cases.items() if found < least]
-    return f"{' and '.join(lacking)} of other cases are missing" if lacking else None
+    return f"{' and '.join(lacking)} of other cases are missing{_tried(judges)}" if lacking else None
 
 
-def labels_needed(rate: float) -> int:
+def _tried(judges: int) -> str:
+    return f", because {judges} judges have answered the same labels" if judges > 1 else ""
+
+
+def labels_needed(rate: float, judges: int = 1) -> int:
     """The number of independent labels of a class with which a judge of that observed rate is certified; a million if
-    no smaller number is enough. Of a judge without an error: 16.
+    no smaller number is enough. Of a judge without an error, the only one that was tried: 16.
     """
     if rate <= LEAST_RATE:
         return _MOST_LABELS
     few, enough = 0, _MOST_LABELS
     while enough - few > 1:
         tried = (few + enough) // 2
-        found = wilson(rate, tried)
+        found = wilson(rate, tried, judges)
         few, enough = (few, tried) if found is not None and found.low >= LEAST_RATE else (tried, enough)
     return enough
 
@@ -278,14 +310,16 @@ def _class_rate(answers: Mapping[LabelItem, str], items: Mapping[LabelItem, str]
     )
 
 
-def _shortfall(name: str, one: ClassRate) -> str | None:
-    if one.interval.low >= LEAST_RATE:
+def _shortfall(name: str, one: ClassRate, judges: int) -> str | None:
+    interval = wilson(one.rate, one.effective, judges)
+    low = 0.0 if interval is None else interval.low
+    if low >= LEAST_RATE:
         return None
     found = f"the judge finds {one.right} of {one.labels} {name!r}"
-    needed = labels_needed(one.rate)
+    needed = labels_needed(one.rate, judges)
     if needed == _MOST_LABELS:
         return f"{found}, and {LEAST_RATE:.0%} at least are needed: revise it"
-    return f"{found} ({one.interval.low:.0%} at least): at this rate {needed} unused labels {name!r} are needed"
+    return f"{found} ({low:.0%} at least): at this rate {needed} unused labels {name!r} are needed{_tried(judges)}"
 
 
 def _is_same(one: JudgeIdentity, other: JudgeIdentity) -> bool:

@@ -20,6 +20,7 @@ from harness.judging.calibration_questions import AnswerCache, AskingJudge, Mode
 from harness.judging.certification import (
     JudgeRecord,
     add_record,
+    judges_of,
     label_digest,
     measure,
     read_records,
@@ -36,6 +37,7 @@ from harness.judging.verdicts import JudgeIdentity, Judgement
 from harness.runs.judging import secrets_of
 from harness.runs.measured_trials import subjects, suite_of
 from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import read_judgements
 from harness.suite.suites import Suite
 from harness.values import Frozen, digest_of
 
@@ -216,11 +218,15 @@ def certify_judge(runs: Runs, judge: JudgeIdentity, judgements: Sequence[Judgeme
     """Tests the judge that made `judgements` on the labels that decided nothing before, for each criterion for which
     it has no certificate, and keeps the result. Returns what it lacks, as `uncertified` does.
     """
-    missing = uncertified(runs.project, runs.suite, runs.rubric, judge)
-    rates, used = measure(runs.rubric, judgements, runs.labels, used_labels(read_records(runs.records)), missing)
+    name, before = runs.rubric.name, used_labels(read_records(runs.records))
+    files = (runs.project / "runs").glob(f"*/judgements/{name}.jsonl")
+    every = (one for path in files for one in read_judgements(path.parents[1], name))
+    judges = judges_of(runs.rubric, every, runs.labels, before)
+    missing = uncertified(runs.project, runs.suite, runs.rubric, judge, judges)
+    rates, used = measure(runs.rubric, judgements, runs.labels, before, missing, judges)
     if rates:
         _add_record(runs, judge, "certification", criteria=rates, used=used)
-    return uncertified(runs.project, runs.suite, runs.rubric, judge)
+    return uncertified(runs.project, runs.suite, runs.rubric, judge, judges)
 
 
 def _memory(asked: Calibrating, questions: Sequence[Question]) -> Path:

@@ -23,13 +23,16 @@ class Interval(Frozen):
     high: float
 
 
-def wilson(share: float, n: float) -> Interval | None:
-    """Wilson's interval of a share over `n` independent observations; None for none."""
+def wilson(share: float, n: float, tries: int = 1) -> Interval | None:
+    """Wilson's interval of a share over `n` independent observations; None for none. `tries`: the share is the one that
+    was chosen of so many (Bonferroni).
+    """
     if n <= 0:
         return None
-    z2 = Z * Z
+    z = Z if tries == 1 else statistics.NormalDist().inv_cdf(1 - 0.025 / tries)
+    z2 = z * z
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    half = z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
     return Interval(low=rounded(max(0.0, middle - half)), high=rounded(min(1.0, middle + half)))
 
 

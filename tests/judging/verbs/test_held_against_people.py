@@ -118,6 +118,23 @@ def test_a_judge_that_errs_is_not_certified_and_too_few_labels_are_not_looked_at
     assert before == records.read_bytes()
 
 
+def test_the_best_of_several_judges_needs_more_labels(tmp_path, run, model, typed, rubric) -> None:
+    label_all(tmp_path, run, "ann")
+    (tmp_path / "prompts" / "judge").mkdir(parents=True)
+    for version in ("7", "8", "9"):
+        (tmp_path / "prompts" / "judge" / f"{version}.md").write_text(f"You judge ({version}). {TOLD}")
+        typed("run", "night", *rubric, *_ASKING, "--prompt", version)
+    told = typed("agreement", "night", *rubric, "--certify")[1]
+    assert "grounded: not certified: 3 labels 'pass' and 3 labels 'fail' of other cases are missing, because 3" in told
+    assert not (tmp_path / "suites" / "shop" / "labels" / "prices.judges.jsonl").exists()
+
+    more = store(tmp_path, cases=6, name="more", first=100)
+    label_all(tmp_path, more, "ann")
+    typed("run", "more", *rubric, *_ASKING, "--prompt", "9")
+    told = typed("agreement", "night", "more", *rubric, "--certify")[1]
+    assert "grounded: not certified" not in told
+
+
 @pytest.mark.parametrize("other", ["prompt", "model", "samples"])
 def test_another_judge_than_the_certified_one_is_marked(certified, typed, rubric, other) -> None:
     (certified / "prompts" / "judge" / "9.md").write_text("You judge.")
