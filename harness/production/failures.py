@@ -347,27 +347,29 @@ def run_population(project: Path, folder: RunFolder) -> Population:
     manifest = folder.manifest
     begun_ns = _begun_ns(manifest.created)
     judged = _judged_by_trial(project, folder)
-    cards = {(card.case_id, card.attempt): card for card in folder.scorecards()}
     found = Population(f"run:{manifest.run}", manifest.suite, [], [])
-    for stored in folder.trials():
-        trial = stored.trial
-        session = f"{manifest.run}/{trial.case_id}/{trial.attempt}"
+    for card in folder.each_card():
+        key = card.case_id, card.attempt
+        session = f"{manifest.run}/{card.case_id}/{card.attempt}"
+        found.examined.append(Examined(session, "rules", card.case_id, 1.0, begun_ns))
+        answers, contradicted = judged.get(key, ((), ()))
+        if card.success and not (answers or card.diagnoses) and manifest.tool_mode != "imported":
+            continue  # nothing to name, so that its trajectory is not read
+        trial = folder.trial(*key)
+        trajectory = None if trial is None else trial.trajectory
         common = SessionFailure(
             session=session,
-            case=trial.case_id,
+            case=card.case_id,
             criterion="",
             release=cleaned(manifest.release or manifest.agent),
             received_ns=begun_ns,
         )
-        card = cards[trial.case_id, trial.attempt]
-        found.examined.append(Examined(session, "rules", trial.case_id, 1.0, begun_ns))
-        found.failures.extend(failures_of_card(card, trial.trajectory, common))
-        if trial.trajectory.uncaptured:
-            found.failures.append(_gap(common, _without_content(trial.trajectory.uncaptured)))
-        answers, contradicted = judged.get((trial.case_id, trial.attempt), ((), ()))
+        found.failures.extend(failures_of_card(card, trajectory, common))
+        if trajectory is not None and trajectory.uncaptured:
+            found.failures.append(_gap(common, _without_content(trajectory.uncaptured)))
         if answers:
-            found.examined.append(Examined(session, "judge", trial.case_id, 1.0, begun_ns))
-            found.failures.extend(failures_of_judgements(answers, card, trial.trajectory, common, contradicted))
+            found.examined.append(Examined(session, "judge", card.case_id, 1.0, begun_ns))
+            found.failures.extend(failures_of_judgements(answers, card, trajectory, common, contradicted))
     return found
 
 

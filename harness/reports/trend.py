@@ -25,16 +25,15 @@ that of one, so that a case that fails now and then would count as worse merely 
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
 from harness.errors import ResultsError, UsageError
-from harness.reports.figures import has_failure
 from harness.reports.judged import pooled_criteria
 from harness.runs.store.beside_trials import stop_of
-from harness.runs.store.folder import RunFolder
+from harness.runs.store.folder import RunFolder, gc_paused
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Failure, Scorecard
 from harness.scoring.statistics.correction import Corrected
@@ -54,8 +53,8 @@ Test = Literal["sign test over the same cases", "Fisher's exact test over cases"
 Values = dict[str, list[float]]
 """Case -> the figure in each of its measured trials."""
 
-Figure = tuple[str, Literal["metric", "failure"], bool, Callable[[Scorecard], float | None]]
-
+Figure = tuple[str, Literal["metric", "failure"], bool]
+"""Name, kind, and whether less is better."""
 
 Line = tuple[Figure, list[Values]]
 """A figure, and its values in each run."""
@@ -136,7 +135,10 @@ def _mostly_shared(now: Values, before: Values) -> bool:
 
 def extend(values: Values, more: Values) -> None:
     for case, own in more.items():
-        values.setdefault(case, []).extend(own)
+        if case in values:
+            values[case].extend(own)
+        else:
+            values[case] = own[:]
 
 
 def _sizes(test: Test, now: Values, before: Values) -> tuple[int, int, int]:
@@ -160,7 +162,7 @@ def _flags_from(test: Test, sizes: tuple[int, int, int], level: float) -> int | 
 
 
 def _tested(figure: Figure, now: Values, before: Values) -> tuple[float | None, Test | None]:
-    _, kind, less, _ = figure
+    _, kind, less = figure
     shared = [case for case in now if case in before]
     if not now or not before:
         return None, None
@@ -326,6 +328,7 @@ def suite_of(runs: Iterable[RunFolder], suite: str | None) -> str:
     return suite
 
 
+@gc_paused()
 def trend(
     suite: str,
     runs: Iterable[RunFolder],
@@ -509,33 +512,31 @@ def _release(name: str, runs: Sequence[RunFolder], cards: Sequence[Scorecard]) -
 def _lines(runs: Sequence[RunCards]) -> list[Line]:
     every = [card for run in runs for card in run.cards]
     lower = {score.metric: score.lower_is_better for card in every for score in card.scores}
-    figures: list[Figure] = [(_SUCCESS, "metric", False, _success)]
-    figures += [(name, "metric", less, _metric(name)) for name, less in lower.items() if name != _SUCCESS]
     seen = {one.failure for card in every for one in card.diagnoses}
-    figures += [(mode, "failure", True, _mode(mode)) for mode in get_args(Failure) if mode in seen]
-    found = [(figure, [_values(run.cards, figure[3]) for run in runs]) for figure in figures]
-    return [(figure, by_run) for figure, by_run in found if any(by_run)]
+    figures: list[Figure] = [(_SUCCESS, "metric", False)]
+    figures += [(name, "metric", less) for name, less in lower.items() if name != _SUCCESS]
+    figures += [(mode, "failure", True) for mode in get_args(Failure) if mode in seen]
+    by_run = [_values(run.cards, seen) for run in runs]
+    found = [(figure, [own.get(figure[:2], {}) for own in by_run]) for figure in figures]
+    return [(figure, values) for figure, values in found if any(values)]
 
 
-def _success(card: Scorecard) -> float | None:
-    """A trial with undecided checks counts as failed: hiding a failure must not improve a release."""
-    return 0.0 if card.undecided else None if card.success is None else float(card.success)
-
-
-def _metric(name: str) -> Callable[[Scorecard], float | None]:
-    return lambda card: card.value(name)
-
-
-def _mode(failure: str) -> Callable[[Scorecard], float | None]:
-    return lambda card: float(has_failure(card, failure))
-
-
-def _values(cards: Iterable[Scorecard], figure: Callable[[Scorecard], float | None]) -> Values:
-    found: Values = {}
+def _values(cards: Iterable[Scorecard], modes: Iterable[str]) -> dict[tuple[str, str], Values]:
+    """Each figure of the measured trials, in one pass. A trial with undecided checks counts as failed: hiding a failure
+    must not improve a release.
+    """
+    found: dict[tuple[str, str], Values] = {}
+    names = {mode: (mode, "failure") for mode in modes}
     for card in cards:
-        value = figure(card) if card.outcome in MEASURED else None
-        if value is not None:
-            found.setdefault(card.case_id, []).append(value)
+        if card.outcome not in MEASURED:
+            continue
+        failed = {one.failure for one in card.diagnoses}
+        own: dict[tuple[str, str], float | None] = {key: float(mode in failed) for mode, key in names.items()}
+        own |= {(score.metric, "metric"): score.value for score in reversed(card.scores)}
+        own[_SUCCESS, "metric"] = 0.0 if card.undecided else None if card.success is None else float(card.success)
+        for key, value in own.items():
+            if value is not None:
+                found.setdefault(key, {}).setdefault(card.case_id, []).append(value)
     return found
 
 

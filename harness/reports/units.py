@@ -62,6 +62,11 @@ def percent_between(interval: Interval | None) -> str:
     return "" if interval is None else f"{100 * interval.low:.0f} to {100 * interval.high:.0f} %"
 
 
+def points_between(interval: Interval | None) -> str:
+    """The ends of an interval of a difference, in its unit."""
+    return "" if interval is None else f"{signed_points(interval.low)} to {signed_points(interval.high)}"
+
+
 def number(value: float | None) -> str:
     """A coefficient, such as kappa."""
     return UNKNOWN if value is None else f"{value:.2f}"

@@ -46,7 +46,7 @@ from harness.reports.units import (
     figure,
     p_words,
     percent,
-    percent_between,
+    points_between,
     signed_percent,
     signed_points,
 )
@@ -303,7 +303,7 @@ def _cells(found: MetricChange | None) -> list[str]:
         return ["not measured", "", "", ""]
     values = [figure(found.metric, found.before), figure(found.metric, found.after)]
     if not found.is_amount:
-        return [*values, signed_points(found.difference), percent_between(found.interval)]
+        return [*values, signed_points(found.difference), points_between(found.interval)]
     ends = found.relative
     between = UNKNOWN if ends is None else f"{signed_percent(ends.low)} to {signed_percent(ends.high)}"
     return [*values, signed_percent(found.relative_difference), between]

@@ -25,6 +25,7 @@ from harness.reports.units import (
     p_words,
     percent,
     percent_between,
+    points_between,
     seconds,
     signed_figure,
     signed_points,
@@ -460,7 +461,7 @@ def _divergence(found: RunDivergence) -> Section:
         (one.case_id, f"{one.mocked.successes}/{one.mocked.n}", f"{one.live.successes}/{one.live.n}", cause_words(one))
         for one in found.cases
     ]
-    apart = percent_between(success.interval)
+    apart = points_between(success.interval)
     differing = f"{len(found.cases)} of {success.pairs} differ"
     return Section(
         title="replayed and live: successes, and causes of differences",

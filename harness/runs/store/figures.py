@@ -11,6 +11,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
@@ -110,21 +111,16 @@ class Pool:
 def _made(shape: type[T], values: dict[str, Any]) -> T:
     """As `model_construct`, of values that were checked, and with one set of names for all instances."""
     made = shape.__new__(shape)
-    for name, value in (
-        ("__dict__", values),
-        ("__pydantic_fields_set__", _names(shape)),
-        ("__pydantic_extra__", None),
-        ("__pydantic_private__", None),
-    ):
-        object.__setattr__(made, name, value)
+    object.__setattr__(made, "__dict__", values)
+    object.__setattr__(made, "__pydantic_fields_set__", _names(shape))
+    object.__setattr__(made, "__pydantic_extra__", None)
+    object.__setattr__(made, "__pydantic_private__", None)
     return made
 
 
-_NAMES: Final[dict[type[BaseModel], set[str]]] = {}
-
-
+@cache
 def _names(shape: type[BaseModel]) -> set[str]:
-    return _NAMES.setdefault(shape, set(shape.model_fields))
+    return set(shape.model_fields)
 
 
 def counts_of(cards: Iterable[Scorecard]) -> Counts:
@@ -234,7 +230,9 @@ def _rows(run: Path, head: Head | None) -> Iterator[Row]:
 
 def _read_rows(path: Path, lines: Iterable[bytes]) -> Iterator[Row]:
     pools: dict[str, list[Any]] = {name: [] for name in (*_PARTS, _FRAME)}
-    shared: dict[tuple[int, _Places], tuple[Any, ...]] = {}
+    fields = [(name, pools[name], dict[_Places, tuple[Any, ...]]()) for name in _PARTS]
+    _LINE.rebuild()
+    read = _LINE.validator.validate_json
     for line in lines:
         name, _, text = line.partition(_ROW)
         if name:
@@ -242,15 +240,13 @@ def _read_rows(path: Path, lines: Iterable[bytes]) -> Iterator[Row]:
             shape = _PARTS.get(field, Scorecard)
             pools[field].append(_made(shape, parsed(path, text, shape).__dict__))
             continue
-        case_id, attempt, size, time_ns, digest, frame, places = _LINE.validate_json(text)
-        own = dict(pools[_FRAME][frame].__dict__)
-        own |= {"case_id": case_id, "attempt": attempt, "digest": digest}
-        for number, (name_, of) in enumerate(zip(_PARTS, places, strict=True)):
-            found = shared.get((number, of))
+        case_id, attempt, size, time_ns, digest, frame, places = read(text)
+        own = {**pools[_FRAME][frame].__dict__, "case_id": case_id, "attempt": attempt, "digest": digest}
+        for (part, pool, known), of in zip(fields, places, strict=True):
+            found = known.get(of)
             if found is None:
-                pool = pools[name_]
                 found = tuple([pool[place] for place in of])
-                if name_ != "scores":  # which are seldom all equal
-                    shared[number, of] = found
-            own[name_] = found
+                if part != "scores":  # which are seldom all equal
+                    known[of] = found
+            own[part] = found
         yield (case_id, attempt), (size, time_ns), _made(Scorecard, own)
