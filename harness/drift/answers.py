@@ -5,7 +5,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
@@ -34,12 +34,12 @@ class Answer:
     """The media type without parameters; None if the answer has none."""
     value: JsonValue
     """Texts with a JSON object or list are parsed: MCP tools answer in this form."""
-    body: bytes = b""
+    body: bytes
     """The unchanged body."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    unavailable: str | None = None
+    headers: Mapping[str, str]
+    unavailable: str | None
     """The reason why the answer contains no information: overload, failure, timeout."""
-    is_silent: bool = False
+    is_silent: bool
     """Whether there was no answer at all."""
 
     @property
@@ -359,20 +359,19 @@ def _with_noise(known: Shape, profile: OperationProfile) -> Shape:
     widened = dict(known)
     for path, learned in profile.paths.items():
         place = known.get(path)
-        if place is None:
-            if 0 < learned.present < learned.holders:
-                widened[path] = PathShape(
-                    kinds=Counter(learned.kinds), present=learned.present, holders=learned.holders, texts=None
-                )
-            continue
         optional = 0 < learned.present < learned.holders
-        both = set(learned.kinds) & set(place.kinds)
-        widened[path] = PathShape(
-            kinds=place.kinds + Counter(learned.kinds) if both else place.kinds,
-            present=place.present,
-            holders=place.holders + (1 if optional else 0),
-            texts=_word_counts(place, learned.words),
-        )
+        if place is not None:
+            both = set(learned.kinds) & set(place.kinds)
+            widened[path] = PathShape(
+                kinds=place.kinds + Counter(learned.kinds) if both else place.kinds,
+                present=place.present,
+                holders=place.holders + (1 if optional else 0),
+                texts=_word_counts(place, learned.words),
+            )
+        elif optional:
+            widened[path] = PathShape(
+                kinds=Counter(learned.kinds), present=learned.present, holders=learned.holders, texts=None
+            )
     return widened
 
 
