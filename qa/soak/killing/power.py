@@ -100,23 +100,25 @@ def _losses(field: Field, attempt: _Attempt, tries: int) -> Iterator[list[str]]:
     changes = list(changes_in(log))
     moments = sorted(field.random.randrange(len(changes)) for _ in range(tries))
     disk, done = Disk(before), 0
-    for number, moment in enumerate(moments):
-        for change in changes[done : moment + 1]:
-            if attempt.go_on is not None or change.kind != "flush":
-                disk.apply(change, after)
-        done = moment + 1
-        left = field.folder / "left"
-        disk.lose_power(left, field.random)
-        _replace(written, left / attempt.part)
-        left.rmdir()
-        wrong = attempt.look(changes[:done])
-        if attempt.go_on is not None and number % _GOES_ON_EVERY == 0:
-            wrong += attempt.go_on()
-        yield [f"after change {moment} of {len(changes)}: {one}" for one in wrong]
-    _replace(written, after / attempt.part)
-    for folder in (before, after):
-        shutil.rmtree(folder)
-    log.unlink()
+    try:
+        for number, moment in enumerate(moments):
+            for change in changes[done : moment + 1]:
+                if attempt.go_on is not None or change.kind != "flush":
+                    disk.apply(change, after)
+            done = moment + 1
+            left = field.folder / "left"
+            disk.lose_power(left, field.random)
+            _replace(written, left / attempt.part)
+            left.rmdir()
+            wrong = attempt.look(changes[:done])
+            if attempt.go_on is not None and number % _GOES_ON_EVERY == 0:
+                wrong += attempt.go_on()
+            yield [f"after change {moment} of {len(changes)}: {one}" for one in wrong]
+    finally:
+        _replace(written, after / attempt.part)
+        for folder in (before, after):
+            shutil.rmtree(folder)
+        log.unlink()
 
 
 def _replace(folder: Path, by: Path) -> None:

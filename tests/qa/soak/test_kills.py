@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from random import Random
 
 import pytest
@@ -50,7 +51,8 @@ def test_a_recording_that_is_killed_leaves_whole_tapes_and_goes_on(field: Field)
 @pytest.mark.parametrize("losses", [losses_in_a_run, losses_in_a_recording])
 def test_a_loss_of_power_leaves_nothing_half_made_that_is_taken_as_whole(field: Field, losses) -> None:
     assert [] == [wrong for problems in losses(field, 4) for wrong in problems]
-    assert any(list(losses(field, 40, flushes=False))), "a disk that never flushes does no harm: the test shows nothing"
+    with closing(losses(field, 40, flushes=False)) as control:
+        assert any(control), "a disk that never flushes does no harm: the test shows nothing"
 
 
 def test_a_damaged_file_of_a_run_is_named_or_made_again(field: Field) -> None:
