@@ -80,7 +80,10 @@ def lines_of(summary: "UserSummary") -> list[str]:
     lines += [f"counted as failed: {one}" for one in summary.steered]
     if summary.generated and not summary.is_judged:
         lines.append(UNJUDGED_USERS)
-    lines += [f"judged: {one.case_id}/{one.attempt} {one.criterion}: {one.rationale[:200]}" for one in summary.judged]
+    lines += [
+        f"judged by {summary.judge}: {one.case_id}/{one.attempt} {one.criterion}: {one.rationale[:200]}"
+        for one in summary.judged
+    ]
     if summary.judged:
         lines.append(f"success without what a judge doubts: {_percent(summary.success_without_judged)}")
     lines += [

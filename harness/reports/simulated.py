@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from harness.judging.verdicts import Judgement
+from harness.runs.store.judgements import of_last_judge
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval, wilson
 from harness.traces.trial import FaultClass, Trial, UserEnding, UserReport
@@ -80,6 +81,8 @@ class UserSummary(Frozen):
     """What a judge found against users by the rubric `user_simulator`: it invalidates no conversation by itself."""
     generated: int = 0
     """Messages that a model wrote."""
+    judge: str | None = None
+    """The model and the prompt that found it: of several judges the one that answered last."""
     is_judged: bool = False
     """Whether a judge has answered by the rubric `user_simulator`."""
     success_without_judged: float | None = None
@@ -100,7 +103,8 @@ def summarise_users(
     invalid = [trial for trial in simulated if trial.outcome == "simulator_failed"]
     logged = [report for report in reports if report.replayed is not None]
     after_opening = sum(map(messages_to_replay, logged))
-    answers = tuple(judgements)
+    answers = of_last_judge(judgements)
+    judge = next((one.judge for one in answers if one.judge.prompt is not None), None)
     judged = tuple(_judged(answers))
     doubted = {(one.case_id, one.attempt) for one in judged}
     undoubted = [
@@ -128,6 +132,7 @@ def summarise_users(
         success_with_invalid=sum(known) / (len(known) + len(invalid)) if known or invalid else None,
         judged=judged,
         generated=sum(report.generated or 0 for report in reports),
+        judge=None if judge is None else f"{judge.model} {judge.prompt}@{judge.prompt_version}",
         is_judged=any(one.failure is None for one in answers),
         success_without_judged=sum(undoubted) / len(undoubted) if judged and undoubted else None,
         cost_usd=sum(costs) if costs else None,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.cli.simulator import lines_of
+from harness.judging.verdicts import JudgeIdentity, Judgement
 from harness.reports.simulated import summarise_users
 from harness.scoring.scorecard import Scorecard
 from harness.traces.trajectory import Trajectory
@@ -58,3 +59,17 @@ def test_a_logs_messages_after_a_divergence_count_as_not_replayed(card: Card) ->
         trial("c", replayed=1, turns=9, logged=5, divergence=left),
     ]
     assert 5 / (3 + 5 + 8) == summarise_users(trials, [card("a")]).replayed
+
+
+def test_what_is_found_against_users_is_one_judges(card: Card) -> None:
+    def judged(model: str, case: str, passed: bool) -> Judgement:
+        fields = {"run": "r", "attempt": 1, "trajectory": "t", "rubric": "user_simulator", "rubric_version": "1"}
+        fields |= {"rubric_digest": "d", "criterion": "kept", "criterion_version": "1", "eligible": True}
+        judge = JudgeIdentity(prompt="judge", prompt_version="1", prompt_digest="p", model=model)
+        return Judgement.model_validate(fields | {"case_id": case, "passed": passed, "judge": judge})
+
+    every = [judged("one", "a", False), judged("one", "b", False), judged("two", "b", False)]
+    summary = summarise_users([trial("a"), trial("b")], [card("a"), card("b")], every)
+
+    assert ["b"] == [one.case_id for one in summary.judged], "the judge that answered last found nothing against a"
+    assert any("two judge@1" in line for line in lines_of(summary))

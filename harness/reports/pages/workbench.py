@@ -34,7 +34,7 @@ from harness.reports.pages.markup import (
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.runs.judging import TryRequest, agents_models, estimate_try, model_decided
 from harness.runs.store.folder import RunFolder, TrialKey
-from harness.runs.store.judgements import latest, read_judgements
+from harness.runs.store.judgements import latest, of_last_judge, read_judgements
 from harness.suite.problems import first_words
 from harness.suite.suites import Suite
 
@@ -63,7 +63,8 @@ def compared_verdicts(
 
     `tried`: verdicts that tell which trajectory a trial has, where the version in use gave none.
     """
-    judged = latest(one for one in read_judgements(folder.path, rubric.name) if rubric.is_of(one.criterion, criterion))
+    every = (one for one in read_judgements(folder.path, rubric.name) if rubric.is_of(one.criterion, criterion))
+    judged = latest(of_last_judge(every))
     own = {key: one.trajectory for key, one in judged.items()}
     own |= {(one.case_id, one.attempt, one.criterion): one.trajectory for one in tried}
     by_item = labels.by_item
