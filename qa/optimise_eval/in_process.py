@@ -250,7 +250,7 @@ class InProcess:
             case = alone(self.suite, one)
             before = [(call.tool, dict(call.arguments)) for call in one.before]
             found.append(self._scored(case, self._talked(case, component, before)))
-        verdict = joined_verdict(list(zip(asked, self._judges[component].verdicts(found), strict=True)))
+        verdict = joined_verdict(self._judges[component].verdicts(found))
         return rollout_of(case_id, candidate, [trial for _, trial, _ in found], verdict)
 
     def _talked(self, case: Case, component: str | None, before: Sequence[tuple[str, Json]]) -> Trial:
