@@ -24,8 +24,8 @@ def command(project: Path, /, run: str, rubric: str | None, name: str | None, po
     harness annotate tour-v2
     harness annotate tour-v2 --rubric counter --as ann
 
-    The app shows one criterion at a time with the evidence that a judge receives, and hides the answers of judges and
-    of other annotators. Each answer is written at once to suites/<suite>/labels/<rubric>.jsonl; the same command
+    The app shows all criteria of a trial beside the evidence that a judge receives, and hides the answers of judges
+    and of other annotators. Each answer is written at once to suites/<suite>/labels/<rubric>.jsonl; the same command
     continues an interrupted session. Without --rubric and --as, the app asks for them; there one also chooses to decide
     the questions that two people answered differently. Ctrl-C ends the app.
     """

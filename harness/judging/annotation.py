@@ -98,6 +98,7 @@ class QueueEntry(Frozen):
     criterion: str
     answer: PersonAnswer | None
     """The annotator's own answer; answers of others are shown neither before nor after it."""
+    note: str = ""
 
 
 class AnnotatorSession(Frozen):
@@ -183,9 +184,11 @@ class AnnotationQueue:
                 case_id=one.item.case_id,
                 attempt=one.attempt,
                 criterion=one.item.criterion,
-                answer=self._labels[one.item].answer if one.item in self._labels else None,
+                answer=None if label is None else label.answer,
+                note="" if label is None else label.note,
             )
             for one in self.queue
+            for label in (self._labels.get(one.item),)
         ]
 
     def shown(self, asked: QueuedQuestion) -> JsonObject:

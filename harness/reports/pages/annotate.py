@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.judging.annotation import PER_ITEM
-from harness.judging.rubrics import rubric_names
+from harness.judging.rubrics import Rubric
 from harness.reports.pages.markup import (
     UNKNOWN,
     Markup,
@@ -67,21 +67,20 @@ def _runs(ask: Ask) -> Markup:
 
 def _rubrics(ask: Ask, folder: RunFolder) -> Markup:
     suite = ask.project.annotations.suite(folder)
-    rows = [_rubric_row(ask, folder, suite, name) for name in rubric_names(suite.folder)]
-    heads = ("rubric", "#criteria", "#labelled", "#contested", "people")
+    rows = [_rubric_row(ask, folder, suite, one) for one in ask.project.annotations.fitting(folder, suite)]
+    heads = ("rubric", "#criteria", "#labelled", "#to decide", "people")
     return fragment(
         tag("p", link("/annotate", "Runs", data_up=True), class_="crumbs"),
         facts((("run", run_link(folder.manifest.run)), ("suite", suite.name))),
-        table(heads, rows, caption="Rubrics of the suite", class_="plain list"),
+        table(heads, rows, caption="Rubrics that fit the run", class_="plain list"),
     )
 
 
-def _rubric_row(ask: Ask, folder: RunFolder, suite: Suite, name: str) -> Markup:
-    rubric = ask.project.annotations.rubric(suite, name)
+def _rubric_row(ask: Ask, folder: RunFolder, suite: Suite, rubric: Rubric) -> Markup:
     labels = ask.project.annotations.labels(suite, rubric)
-    path = path_of("annotate", run=folder.manifest.run, rubric=name)
+    path = path_of("annotate", run=folder.manifest.run, rubric=rubric.name)
     return row(
-        link(path, name),
+        fragment(link(path, rubric.name), tag("span", bounded(rubric.description, 200), class_="why")),
         str(len(rubric.criteria)),
         str(len(labels.items)),
         str(sum(one.settled == "contested" for one in labels.items)),

@@ -2,7 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final, Generic, TypeVar
@@ -114,6 +116,17 @@ class RunQuestions:
             )
 
 
+_SAMPLE: Final = 10
+
+
+def _asks(rubric: Rubric, subject: JudgedTrial) -> bool:
+    """A rubric of the user needs one who speaks more than once."""
+    spoken = sum(piece.kind == "user" for piece in subject.transcript.pieces)
+    if subject.trial.outcome not in judged_outcomes(rubric) or (rubric.of_user and spoken < 2):
+        return False
+    return any(work.evidence for work in work_of([subject], rubric))
+
+
 _RUNS: Final = 8
 _QUEUES: Final = 64
 
@@ -143,6 +156,17 @@ class Annotations:
             known = ", ".join(rubric_names(suite.folder))
             raise UsageError(f"there is no rubric {name[:100]!r}", remedy=f"one of: {known}")
         return load_rubric(name, suite.folder).with_violations(suite.cases)
+
+    def fitting(self, folder: RunFolder, suite: Suite) -> list[Rubric]:
+        """The rubrics that ask something about one of the first trials; all of them while no trial can be read."""
+        cases = {case.id: case for case in suite.cases}
+        subjects = []
+        for key in islice(folder.committed(), _SAMPLE):
+            with suppress(HarnessError):  # the list of questions names what cannot be read
+                if (trial := folder.trial(*key)) is not None:
+                    subjects.append(JudgedTrial.of(folder.manifest.run, trial, cases.get(trial.case_id)))
+        rubrics = [self.rubric(suite, name) for name in rubric_names(suite.folder)]
+        return [one for one in rubrics if not subjects or any(_asks(one, subject) for subject in subjects)]
 
     def labels(self, suite: Suite, rubric: Rubric) -> SortedLabels:
         return sort_labels(self.file(suite, rubric), rubric)

@@ -1,11 +1,21 @@
 """The questions of one person: answered by keys, without the answers of judges or of other people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast, get_args
 
 from harness.errors import UsageError
-from harness.judging.annotation import PER_ITEM, AnnotationQueue, AnnotatorSession, QueuedQuestion, QueueEntry
+from harness.judging.annotation import (
+    PER_ITEM,
+    AnnotationQueue,
+    AnnotationTask,
+    AnnotatorSession,
+    QueuedQuestion,
+    QueueEntry,
+)
 from harness.judging.labels import PersonAnswer
+from harness.judging.transcripts import Piece
 from harness.reports.pages.annotations import RunQuestions
 from harness.reports.pages.markup import (
     PER_PAGE,
@@ -23,8 +33,10 @@ from harness.reports.pages.markup import (
     tag,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
+from harness.runs.store.folder import TrialKey
+from harness.values import JsonObject
 
-# One question to a person: the criterion, the evidence, and the answers to choose from.
+# The questions about one trial to a person: the evidence, and each criterion with the answers to choose from.
 
 WORDS: Final[dict[PersonAnswer, str]] = {
     "pass": "pass",
@@ -39,37 +51,54 @@ _BUTTONS: Final[tuple[tuple[PersonAnswer, str, str], ...]] = (
     ("unsure", "Cannot tell", "u"),
 )
 _LONG: Final = 1800
+_MOST_LINKS: Final = 12
 _WHOLE: Final = 2_000_000
 
 
-def question_page(own: AnnotationQueue, asked: QueuedQuestion, action: str, pieces: str) -> Markup:
-    """The question with its form. `pieces`: the address of whole pieces of evidence, without their number."""
-    shown = cast(dict[str, Any], own.shown(asked))
-    return fragment(_criterion(shown), _evidence(shown["evidence"], pieces), _form(shown, action))
-
-
-def whole_piece(own: AnnotationQueue, asked: QueuedQuestion, place: str) -> Markup:
-    """One piece of the evidence, by its number. Raises UsageError."""
-    evidence = cast(dict[str, Any], own.shown(asked))["evidence"]
-    if not (place.isascii() and place.isdecimal() and len(place) < 9 and int(place) < len(evidence)):
-        raise UsageError("this question has no such piece of evidence")
-    return tag("div", evidence[int(place)]["text"][:_WHOLE], class_="pre")
-
-
-def _criterion(shown: dict[str, Any]) -> Markup:
-    about = [f"{shown['case']} / {shown['attempt']}", f"{shown['domain']}: {shown['criterion']}"]
-    return tag(
-        "section",
-        tag("p", " · ".join(about), " ", chip("critical", "bad") if shown["critical"] else None, class_="dim"),
-        tag("p", bounded(shown["about"], 1000), class_="dim") if shown["about"] else None,
-        tag("h1", shown["statement"]),
-        tag("p", tag("b", "Fails when: "), shown["fail"], class_="prose") if shown["fail"] else None,
-        tag("p", tag("b", "Applies when: "), shown["eligibility"], class_="prose") if shown["eligibility"] else None,
-        *_others(shown["others"]),
-        class_="question",
-        aria_label="The question",
-        tabindex="-1",
+def session_page(own: AnnotationQueue, asked: Sequence[QueuedQuestion], address: Callable[..., str]) -> Markup:
+    """Every question of one trial beside the evidence. `address`: of the trial's page or of what lies below it."""
+    works = _works(asked)
+    pieces = _pieces(works)
+    numbers = {piece.ref: number for number, piece in enumerate(pieces)}
+    subject = works[0].subject
+    about = "" if subject.case is None else subject.case.description
+    forms = [_form(own.shown(one), address(one.criterion.id), _looks_at(one, numbers)) for one in works]
+    criteria = tag("section", tag("h2", f"Criteria: {len(forms)}", id="criteria"), *forms, aria_labelledby="criteria")
+    return fragment(
+        tag("h1", f"{subject.trial.case_id} / {subject.trial.attempt}"),
+        tag("p", bounded(about, 1000), class_="dim") if about else None,
+        tag("div", _evidence(pieces, address), tag("div", criteria, class_="criteria"), class_="session"),
     )
+
+
+def whole_piece(asked: Sequence[QueuedQuestion], place: str) -> Markup:
+    """One piece of the evidence, by its number. Raises UsageError."""
+    pieces = _pieces(_works(asked))
+    if not (place.isascii() and place.isdecimal() and len(place) < 9 and int(place) < len(pieces)):
+        raise UsageError("these questions have no such piece of evidence")
+    return tag("div", pieces[int(place)].text[:_WHOLE], class_="pre")
+
+
+def _works(asked: Sequence[QueuedQuestion]) -> list[AnnotationTask]:
+    """The questions of one trial, which is read once."""
+    subject = asked[0].loaded().subject
+    return [AnnotationTask(subject=subject, criterion=one.criterion) for one in asked]
+
+
+def _pieces(works: Sequence[AnnotationTask]) -> list[Piece]:
+    """What a judge of any of the questions would be shown."""
+    wanted = {piece.ref for one in works for piece in one.evidence}
+    return [piece for piece in works[0].subject.transcript.pieces if piece.ref in wanted]
+
+
+def _looks_at(work: AnnotationTask, numbers: Mapping[str, int]) -> Markup | None:
+    """Links to the pieces of a criterion that a judge is not shown all of them for."""
+    own = [piece.ref for piece in work.evidence]
+    if len(own) == len(numbers):
+        return None
+    links = [fragment(link(f"#piece-{numbers[ref]}", ref), " ") for ref in own[:_MOST_LINKS]]
+    rest = f"and {len(own) - _MOST_LINKS} more" if len(own) > _MOST_LINKS else None
+    return tag("p", "judges see ", *links, rest, class_="dim") if own else None
 
 
 def _others(given: Sequence[dict[str, Any]]) -> Iterator[Markup]:
@@ -81,25 +110,26 @@ def _others(given: Sequence[dict[str, Any]]) -> Iterator[Markup]:
         yield tag("p", tag("b", f"{name}: {WORDS[one['answer']]}{at} "), note, class_="notice")
 
 
-def _evidence(evidence: Sequence[dict[str, Any]], pieces: str) -> Markup:
-    path, _, query = pieces.partition("?")
+def _evidence(pieces: Sequence[Piece], address: Callable[..., str]) -> Markup:
     shown = [
         tag(
             "li",
-            tag("header", tag("span", bounded(one["who"], 200), class_="who"), tag("span", one["ref"], class_="time")),
-            shown_text(one["text"], _LONG, f"{path}/{place}?{query}", class_=_class(one["kind"])),
-            class_=f"step is-{_kind(one['kind'])}",
+            tag("header", tag("span", bounded(one.who, 200), class_="who"), tag("span", one.ref, class_="time")),
+            shown_text(one.text, _LONG, address("pieces", number), class_=_class(one.kind)),
+            class_=f"step piece is-{_kind(one.kind)}",
+            id=f"piece-{number}",
             tabindex="-1",
         )
-        for place, one in enumerate(evidence)
+        for number, one in enumerate(pieces)
     ]
-    nothing = tag("p", "The transcript holds nothing of what this criterion looks at.", class_="empty")
-    amount = f"Evidence: {len(shown)} {'piece' if len(shown) == 1 else 'pieces'}"
+    nothing = tag("p", "The transcript holds nothing of what these criteria look at.", class_="empty")
     return tag(
         "section",
-        tag("h2", amount, id="evidence"),
+        tag("h2", f"Evidence: {len(shown)} {'piece' if len(shown) == 1 else 'pieces'}", id="evidence"),
         tag("ol", *shown, class_="turn") if shown else nothing,
         aria_labelledby="evidence",
+        class_="evidence",
+        tabindex="0",
     )
 
 
@@ -111,7 +141,8 @@ def _class(kind: str) -> str:
     return "pre" if kind in ("call", "result", "state", "profile") else "prose"
 
 
-def _form(shown: dict[str, Any], action: str) -> Markup:
+def _form(given: JsonObject, action: str, looks_at: Markup | None) -> Markup:
+    shown = cast(dict[str, Any], given)
     buttons = [
         tag(
             "button",
@@ -134,20 +165,31 @@ def _form(shown: dict[str, Any], action: str) -> Markup:
     note = tag("textarea", shown["note"], name="note", maxlength="2000", rows="1", data_key="c", data_kept=True)
     return tag(
         "form",
+        tag("p", f"{shown['domain']}: {shown['criterion']} ", chip("critical", "bad") if shown["critical"] else None),
+        tag("h3", shown["statement"]),
+        tag("p", tag("b", "Fails when: "), shown["fail"], class_="prose") if shown["fail"] else None,
+        tag("p", tag("b", "Applies when: "), shown["eligibility"], class_="prose") if shown["eligibility"] else None,
+        looks_at,
+        *_others(shown["others"]),
         tag("label", tag("span", "if it fails: the step that decided it"), step) if shown["steps"] else None,
         tag("div", *buttons, class_="answers-row"),
-        tag("label", tag("span", "comment, written with the answer"), note),
+        tag("label", tag("span", "comment, sent with the answer; a #word in it is a tag"), note),
+        tag("p", role="status", class_="bad"),
         method="post",
         action=action,
-        class_="answers",
-        aria_label="Your answer",
+        class_="question answers",
+        id=f"criterion-{shown['criterion']}",
+        tabindex="-1",
+        aria_label=shown["criterion"],
+        data_open=shown["answer"] is None,
     )
 
 
 _WITHIN_S: Final = 1.0
 """For finding the questions of a run; what takes longer goes on while the page waits."""
 _QUEUE: Final = "/annotate/{run}/{rubric}"
-_QUESTION: Final = _QUEUE + "/{case}/{attempt}/{criterion}"
+_SESSION: Final = _QUEUE + "/{case}/{attempt}"
+_TAG: Final = re.compile(r"(?<!\w)#(\w[\w-]{0,40})")
 _KEPT: Final = ("as", "role", "per", "criterion")
 """Parts of the query that say who annotates what."""
 _KEYS: Final = (
@@ -156,8 +198,9 @@ _KEYS: Final = (
     ("n", "does not apply"),
     ("u", "cannot be told from this"),
     ("c", "write a comment; Esc leaves it"),
-    ("→, ←", "next, previous question"),
-    ("o", "the next open question"),
+    ("j, k", "next, previous criterion, which the answers are for"),
+    ("→, ←", "next, previous trial"),
+    ("o", "the next trial with an open question"),
 )
 
 
@@ -168,26 +211,29 @@ def queue(ask: Ask) -> Page:
     own = _queue(ask, found, person)
     if own is None:
         return _waiting(ask, found)
-    places = own.places()
+    wanted, every = ask.query.get("tag", ""), own.places()
+    places = [one for one in every if not wanted or wanted in _TAG.findall(one.note)]
     pages = pages_of(len(places))
     number = ask.number("page", most=pages)
     rows = [
         row(
-            link(path := _entry_path(ask, one), f"{one.case_id} / {one.attempt}"),
-            one.criterion,
+            link(path := _path(ask, one.case_id, one.attempt), f"{one.case_id} / {one.attempt}"),
+            link(f"{path}#criterion-{one.criterion}", one.criterion),
             chip("open", "open") if one.answer is None else WORDS[one.answer],
+            fragment(*map(chip, dict.fromkeys(_TAG.findall(one.note)))),
             href=path,
         )
         for one in places[(number - 1) * PER_PAGE : number * PER_PAGE]
     ]
-    nothing = "Nothing is contested." if person.role == "adjudicator" else "There is nothing left to label."
-    heads = ("trial", "criterion", "your answer")
+    nothing = "No question has two answers." if person.role == "adjudicator" else "There is nothing left to label."
+    heads = ("trial", "criterion", "your answer", "tags")
     body = fragment(
         _crumbs(ask),
         tag("h1", f"{person.name} {_does(person)} {found.rubric.name}"),
         _progress(own),
         *(tag("p", f"{case} / {attempt}: {why}", class_="alert") for (case, attempt), why in _unread(found)),
         _next_open(ask, own),
+        _tags(ask, every),
         table(heads, rows, caption="Questions", class_="plain list")
         if rows
         else tag("p", nothing, class_="empty", role="status"),
@@ -196,19 +242,29 @@ def queue(ask: Ask) -> Page:
     return Page(title=f"{person.name} {_does(person)}", body=body, section="Annotate", keys=_KEYS[-1:])
 
 
-def question(ask: Ask) -> Page:
-    """One question with what a judge would be shown."""
+def _tags(ask: Ask, places: Sequence[QueueEntry]) -> Markup | None:
+    """The tags of the person's comments, each leads to its questions."""
+    found = Counter(name for one in places for name in set(_TAG.findall(one.note)))
+    links = [
+        tag("li", link(_path(ask, tag=name), f"{name} {count}", aria_current="true" if name == wanted else None))
+        for wanted in (ask.query.get("tag"),)
+        for name, count in found.most_common()
+    ]
+    return tag("nav", tag("ul", *links), class_="versions", aria_label="Tags") if links else None
+
+
+def session(ask: Ask) -> Page:
+    """All questions of a trial, with what a judge would be shown."""
     person = _person(ask)
     found = _questions(ask)
     own = _queue(ask, found, person)
     if own is None:
         return _waiting(ask, found)
-    asked = _asked(ask, own)
     body = fragment(
-        tag("p", link(_queue_path(ask), "All questions", data_up=True), class_="crumbs"),
+        tag("p", link(_path(ask), "All questions", data_up=True), class_="crumbs"),
         _progress(own),
         _around(ask, own),
-        question_page(own, asked, _path(ask), _path(ask, pieces=True)),
+        session_page(own, _asked(ask, own), lambda *below: _path(ask, *_trial(ask), *below)),
     )
     return Page(
         title=f"{person.name} {_does(person)} {found.rubric.name}",
@@ -224,27 +280,33 @@ def piece(ask: Ask) -> Page:
     own = _queue(ask, _questions(ask), _person(ask))
     if own is None:
         raise UsageError("the questions of this run are still being read", remedy="load the page again")
-    return Page(title="", body=whole_piece(own, _asked(ask, own), ask.place["piece"]), part=True)
+    return Page(title="", body=whole_piece(_asked(ask, own), ask.place["piece"]), part=True)
 
 
 def answer(ask: Ask) -> str:
-    """Writes the answer, and goes to the next open question."""
+    """Writes the answer, and goes to the next open question: of the trial, else of another one."""
     given = ask.form.get("answer", "")
     if given not in get_args(PersonAnswer):
         raise UsageError(f"{given[:40]!r} is not an answer", remedy=f"one of: {', '.join(get_args(PersonAnswer))}")
     own = _queue(ask, _questions(ask), _person(ask))
     if own is None:
         raise UsageError("the questions of this run are still being read", remedy="answer again in a moment")
-    asked = _asked(ask, own)
-    was_answered = any(_is_shown(ask, one) and one.answer is not None for one in own.places())
+    case, attempt = _trial(ask)
+    asked = own.find(case, attempt, ask.place["criterion"])
+    open_before = {(one.case_id, one.attempt, one.criterion) for one in own.places() if one.answer is None}
+    was_open = (case, attempt, asked.item.criterion) in open_before
     step = ask.form.get("step", "")
     number = int(step) if step.isascii() and step.isdecimal() and len(step) < 9 else None
     own.answer(asked, cast(PersonAnswer, given), ask.form.get("note", "").replace("\r\n", "\n").strip(), number)
-    if was_answered:
-        return _path(ask)  # a changed answer stays in view
     own.refresh()
+    left = (
+        one.criterion for one in own.places() if one.answer is None and (one.case_id, one.attempt) == (case, attempt)
+    )
+    shown = next(left, None) if was_open else asked.item.criterion  # a changed answer stays in view
+    if shown is not None:
+        return f"{_path(ask, case, attempt)}#criterion-{shown}"
     following = _open_after(ask, own.places())
-    return _queue_path(ask) if following is None else _entry_path(ask, following)
+    return _path(ask) if following is None else _path(ask, *following)
 
 
 def _questions(ask: Ask) -> RunQuestions:
@@ -275,28 +337,25 @@ def _does(person: AnnotatorSession) -> str:
     return "adjudicates" if person.role == "adjudicator" else "labels"
 
 
-def _asked(ask: Ask, own: AnnotationQueue) -> QueuedQuestion:
-    return own.find(ask.place["case"], ask.attempt(), ask.place["criterion"])
+def _trial(ask: Ask) -> TrialKey:
+    return ask.place["case"], ask.attempt()
 
 
-def _is_shown(ask: Ask, one: QueueEntry) -> bool:
-    place = ask.place
-    return (one.case_id, str(one.attempt), one.criterion) == (
-        place.get("case"),
-        place.get("attempt"),
-        place.get("criterion"),
-    )
+def _asked(ask: Ask, own: AnnotationQueue) -> list[QueuedQuestion]:
+    """The questions of the trial that is shown, in the rubric's order. Raises UsageError if there are none."""
+    found = [one for one in own.queue if (one.item.case_id, one.attempt) == _trial(ask)]
+    if not found:
+        raise UsageError(
+            f"{own.annotator.name} is not asked about {ask.place['case'][:100]!r} attempt {ask.attempt()}",
+            remedy="enough others have answered, or there is no such trial: go to the next one",
+        )
+    order = [one.id for one in own.rubric.criteria_for(ask.place["case"])]
+    return sorted(found, key=lambda one: order.index(one.criterion.id))
 
 
-def _path(ask: Ask, case: str = "", attempt: int = 0, criterion: str = "", *, pieces: bool = False) -> str:
-    """The address of a question, or of its pieces; without a case of the one that is shown."""
-    which = (case, attempt, criterion) if case else tuple(ask.place[name] for name in ("case", "attempt", "criterion"))
-    more = ("pieces",) if pieces else ()
-    return path_of("annotate", ask.place["run"], ask.place["rubric"], *which, *more, **_who(ask.query))
-
-
-def _queue_path(ask: Ask) -> str:
-    return path_of("annotate", ask.place["run"], ask.place["rubric"], **_who(ask.query))
+def _path(ask: Ask, *below: str | int, **asked: str) -> str:
+    """The address of the queue, or of what lies below it."""
+    return path_of("annotate", ask.place["run"], ask.place["rubric"], *below, **_who(ask.query), **asked)
 
 
 def _who(query: Mapping[str, str]) -> dict[str, str]:
@@ -317,33 +376,36 @@ def _progress(own: AnnotationQueue) -> Markup:
 
 def _next_open(ask: Ask, own: AnnotationQueue) -> Markup | None:
     following = _open_after(ask, own.places())
-    if following is None:
-        return None
-    return tag("p", link(_entry_path(ask, following), "Next open question ", tag("kbd", "o"), data_key="o"))
+    return None if following is None else tag("p", _open_link(ask, following))
 
 
-def _open_after(ask: Ask, places: Sequence[QueueEntry]) -> QueueEntry | None:
-    """The next question without an answer after the one that is shown."""
-    at = next((place + 1 for place, one in enumerate(places) if _is_shown(ask, one)), 0)
-    return next((one for one in (*places[at:], *places[:at]) if one.answer is None and not _is_shown(ask, one)), None)
+def _open_link(ask: Ask, trial: TrialKey) -> Markup:
+    return link(_path(ask, *trial), "Next open ", tag("kbd", "o"), data_key="o")
+
+
+def _open_after(ask: Ask, places: Sequence[QueueEntry]) -> TrialKey | None:
+    """The next trial with an open question after the one that is shown."""
+    keys = list(dict.fromkeys((one.case_id, one.attempt) for one in places))
+    shown = _trial(ask) if "case" in ask.place else None
+    at = keys.index(shown) + 1 if shown in keys else 0
+    waiting = {(one.case_id, one.attempt) for one in places if one.answer is None}
+    return next((key for key in (*keys[at:], *keys[:at]) if key in waiting and key != shown), None)
 
 
 def _around(ask: Ask, own: AnnotationQueue) -> Markup:
+    """Links to the trials before and after: the questions that were answered come first."""
     places = own.places()
-    number = next((place for place, one in enumerate(places) if _is_shown(ask, one)), 0)
+    keys = list(dict.fromkeys((one.case_id, one.attempt) for one in places))
+    number = keys.index(_trial(ask)) if _trial(ask) in keys else 0
     links = [
-        link(_entry_path(ask, places[place]), words, data_key=key)
+        link(_path(ask, *keys[place]), words, data_key=key)
         for place, words, key in ((number - 1, "← Previous", "ArrowLeft"), (number + 1, "Next →", "ArrowRight"))
-        if 0 <= place < len(places)
+        if 0 <= place < len(keys)
     ]
     following = _open_after(ask, places)
     if following is not None:
-        links.append(link(_entry_path(ask, following), "Next open ", tag("kbd", "o"), data_key="o"))
-    return tag("nav", *links, class_="pager", aria_label="Questions")
-
-
-def _entry_path(ask: Ask, one: QueueEntry) -> str:
-    return _path(ask, one.case_id, one.attempt, one.criterion)
+        links.append(_open_link(ask, following))
+    return tag("nav", *links, class_="pager", aria_label="Trials")
 
 
 def _waiting(ask: Ask, found: RunQuestions) -> Page:
@@ -364,8 +426,8 @@ def _unread(found: RunQuestions) -> Iterator[tuple[tuple[str, int], str]]:
 PAGES = PageSet(
     shows={
         _QUEUE: queue,
-        _QUESTION: question,
-        _QUESTION + "/pieces/{piece}": piece,
+        _SESSION: session,
+        _SESSION + "/pieces/{piece}": piece,
     },
-    acts={_QUESTION: answer},
+    acts={_SESSION + "/{criterion}": answer},
 )

@@ -21,7 +21,8 @@ from tests.reports.app.client import entered
 from tests.reports.html.runs import HOSTILE
 
 QUEUE = "/annotate/night/prices"
-FIRST = f"{QUEUE}/case-00/1/grounded"
+TRIAL = f"{QUEUE}/case-00/1"
+FIRST = f"{TRIAL}/grounded"
 
 
 @pytest.fixture
@@ -52,28 +53,34 @@ def _labels(project: Path) -> list[dict[str, str]]:
 
 def test_a_run_and_a_rubric_lead_to_the_questions(client: httpx.Client) -> None:
     assert "/annotate?run=night" in client.get("/annotate").text
-    assert 'href="/annotate?run=night&amp;rubric=prices"' in client.get("/annotate?run=night").text
+    rubrics = re.findall(r'href="/annotate\?run=night&amp;rubric=(\w+)"', client.get("/annotate?run=night").text)
+    assert "prices" in rubrics
+    assert not {"entailment", "user_simulator"} & set(rubrics), "nobody simulates a user here"
     assert 'action="/annotate/night/prices"' in client.get("/annotate?run=night&rubric=prices").text
     text = client.get(f"{QUEUE}?as=ann").text
     assert "0 of 12 answered" in text
-    assert f"{FIRST}?as=ann" in text
+    assert f"{TRIAL}?as=ann" in text
 
 
 def test_an_answer_is_written_and_leads_to_the_next_open_question(client: httpx.Client, shop: Path) -> None:
-    answer = client.post(f"{FIRST}?as=ann", data={"answer": "fail", "note": "no such price"})
-    assert (200, f"{QUEUE}/case-00/1/refunded") == (answer.status_code, answer.url.path)
+    answer = client.post(f"{FIRST}?as=ann", data={"answer": "fail", "note": "no such #price"})
+    assert (200, TRIAL, "criterion-refunded") == (answer.status_code, answer.url.path, answer.url.fragment)
     assert "1 of 12 answered" in answer.text
-    assert [("ann", "fail", "no such price")] == [
+    assert [("ann", "fail", "no such #price")] == [
         (one["annotator"], one["answer"], one["note"]) for one in _labels(shop)
     ]
-    again = client.get(f"{FIRST}?as=ann").text
+    again = client.get(f"{TRIAL}?as=ann").text
     assert re.search(r'value="fail"[^>]*aria-pressed="true"', again)
-    assert "no such price" in again
+    assert "no such #price" in again
+    assert f"{QUEUE}/case-01/1" == client.post(f"{TRIAL}/refunded?as=ann", data={"answer": "pass"}).url.path
+    tagged = client.get(f"{QUEUE}?as=ann&tag=price").text
+    assert ["grounded"] == re.findall(r'#criterion-[^"]*">([^<]*)<', tagged)
 
 
 def test_the_step_that_decided_a_failure_is_a_label_of_its_own(client: httpx.Client, shop: Path) -> None:
-    page = "/annotate/night/failure_modes/case-00/1/decisive_step?as=ann"
-    assert {"1", "2"} == set(re.findall(r'<option value="(\d+)"', client.get(page).text))
+    trial = "/annotate/night/failure_modes/case-00/1"
+    assert {"1", "2"} == set(re.findall(r'<option value="(\d+)"', client.get(f"{trial}?as=ann").text))
+    page = f"{trial}/decisive_step?as=ann"
     for without in ({}, {"step": "0"}):  # the user's message
         assert 409 == client.post(page, data={"answer": "fail", **without}).status_code
     client.post(page, data={"answer": "fail", "step": "2"})
@@ -92,11 +99,12 @@ def test_a_changed_answer_revises(client: httpx.Client, shop: Path) -> None:
 
 def test_the_answers_of_others_are_shown_to_an_adjudicator_alone_and_without_names(client: httpx.Client) -> None:
     client.post(f"{FIRST}?as=ann", data={"answer": "fail", "note": "a secret reason"})
-    blind = client.get(f"{FIRST}?as=ben").text
+    blind = client.get(f"{TRIAL}?as=ben").text
     assert "a secret reason" not in blind
     client.post(f"{FIRST}?as=ben", data={"answer": "pass"})
-    assert "is not asked" in client.get(f"{FIRST}?as=eve").text, "two have answered"
-    judge = client.get(f"{FIRST}?as=cem&role=adjudicator").text
+    eve = client.get(f"{TRIAL}?as=eve").text
+    assert ("criterion-grounded" in eve, "criterion-refunded" in eve) == (False, True), "two have answered"
+    judge = client.get(f"{TRIAL}?as=cem&role=adjudicator").text
     assert "a secret reason" in judge
     assert not re.search(r"\bann\b|\bben\b", judge)
     done = client.post(f"{FIRST}?as=cem&role=adjudicator", data={"answer": "fail"})
@@ -199,7 +207,7 @@ def test_what_an_agent_wrote_stays_text(shop: Path) -> None:
             shop_card(ids[0], 0),
         )
     with ViewServer(shop, app_pages()) as server, entered(server) as client:
-        text = client.get("/annotate/bad/prices/case-00/1/grounded?as=ann").text
+        text = client.get("/annotate/bad/prices/case-00/1?as=ann").text
     assert "&lt;img src=x" in text
     assert "<img src=x" not in text
     assert not set("\x00\x1b\x7f\u202e") & set(text)

@@ -71,7 +71,7 @@ def walked(browser: Browser, server: ViewServer) -> dict[str, str]:
 def test_links_lead_to_all_pages(walked: dict[str, str]) -> None:
     expected = {"/", "/trend", "/drift", "/issues", "/cassettes", "/forks", "/optimisations", "/themes", "/production"}
     expected |= {"/runs/*", "/runs/*/trials/*/*", "/compare?after&before", "/annotate", "/annotate?rubric&run"}
-    expected |= {"/annotate/*/*?as", "/annotate/*/*/*/*/*?as", "/workbench", "/workbench?criterion&rubric&run"}
+    expected |= {"/annotate/*/*?as", "/annotate/*/*/*/*?as", "/workbench", "/workbench?criterion&rubric&run"}
     expected |= {"/workbench/*", "/themes/*", "/themes?run", "/production/sessions/*", "/production/days/shop"}
     expected |= {"/misses", "/cassettes/*", "/cassettes/*/*"}
     assert expected <= set(walked), expected - set(walked)
@@ -121,19 +121,23 @@ def test_what_an_agent_wrote_stays_text(browser: Browser, server: ViewServer, wa
 def test_two_people_label_by_keys_and_a_third_decides(browser: Browser, server: ViewServer) -> None:
     browser.visit(server.another_link())
     for name, keys in (("ann", "pf"), ("ben", "ff")):
-        browser.visit(f"{server.address}/annotate/before/counter/case-0001/1/complete?as={name}")
-        for key in keys:
-            before = browser.run("location.pathname")
+        browser.visit(f"{server.address}/annotate/before/counter/case-0001/1?as={name}")
+        for key, answered in zip(keys, (1, 2), strict=True):
             browser.press(key)
-            browser.until(f"location.pathname !== {before!r} && document.documentElement.dataset.ready")
+            browser.until(
+                f"document.body.innerText.includes('{answered} of ') && document.documentElement.dataset.ready"
+            )
+        browser.until("location.pathname !== '/annotate/before/counter/case-0001/1'")
     browser.visit(server.address + "/annotate/before/counter?as=cem&role=adjudicator")
     browser.press("o")
-    browser.until("location.pathname.endsWith('/complete') && document.documentElement.dataset.ready")
+    browser.until("location.pathname.endsWith('/1') && document.querySelector('form.answers:focus')")
     assert browser.run("document.body.innerText.includes('A: pass') && document.body.innerText.includes('B: fail')")
     assert not browser.run("/\\b(ann|ben)\\b/.test(document.querySelector('main').innerText)")
     browser.press("c", "p")
     assert "p" == browser.run("document.querySelector('[name=note]').value"), "typing answers nothing"
-    browser.press("Escape", "f")
+    browser.visit(browser.run("location.href"))
+    assert "p" == browser.run("document.querySelector('[name=note]').value"), "a draft is kept"
+    browser.press("f")
     browser.until("document.body.innerText.includes('1 of 1 answered') && document.documentElement.dataset.ready")
     assert [] == browser.complaints
 

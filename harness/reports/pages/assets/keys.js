@@ -1,14 +1,18 @@
 // Keys of every page. Nothing here is needed to read or to change anything: each key stands for a link or a button.
 const help = document.getElementById("help");
-const ROWS = "tr[data-href], .step, .question";
+const ROWS = "tr[data-href], .step:not(.piece), .question";
 let waiting = "";
 
 const rows = () => [...document.querySelectorAll(ROWS)].filter((one) => one.checkVisibility());
 const typing = (node) => node.closest?.("input, textarea, select, [contenteditable]");
 const follow = (selector) => document.querySelector(selector)?.click();
 
-// What a key stands for on this page alone goes before what it does on every page.
-const ownOf = (key) => [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key && !one.disabled);
+// What a key stands for on this page alone goes before what it does on every page. Of several forms it is the focused one's.
+function ownOf(key) {
+  const form = document.activeElement.closest("form.answers");
+  const all = [...document.querySelectorAll("[data-key]")].filter((one) => one.dataset.key === key && !one.disabled);
+  return all.find((one) => [null, form].includes(one.closest("form.answers")));
+}
 
 function move(by) {
   const all = rows();
