@@ -8,12 +8,12 @@ import json
 import math
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -141,12 +141,18 @@ def read_plain(path: Path) -> tuple[Any, dict[Location, int]]:
 def shaped(path: Path, data: object, shape: type[T], lines: dict[Location, int], at: Location = ()) -> T:
     """Validates plain values as `shape`; `at` is their location in the document, for the error's line and field."""
     try:
-        return TypeAdapter(shape).validate_python(data)
+        return cast(T, _adapter(cast(Hashable, shape)).validate_python(data))
     except ValidationError as error:
         within, problem = first_problem(shape, error)
         location = at + within
         field = ".".join(str(part) for part in location) or None
         raise InvalidDocument(path, problem, line=_line_of(lines, location), field=field) from None
+
+
+@cache
+def _adapter(shape: Hashable) -> TypeAdapter[Any]:
+    """Built once: building one takes many times longer than validating a case."""
+    return TypeAdapter(cast(Any, shape))
 
 
 def _file_text(path: Path) -> str:
