@@ -13,7 +13,11 @@ from harness.reports.pages.markup import (
     PER_PAGE,
     UNKNOWN,
     Markup,
+    around,
     bounded,
+    choice,
+    empty,
+    filters,
     fragment,
     link,
     pager,
@@ -31,7 +35,7 @@ from harness.reports.pages.markup import (
 )
 from harness.reports.pages.plots import Bar, bars
 from harness.reports.pages.request import Ask, Page, PageSet
-from harness.reports.pages.run_index import TrialLine, line_of
+from harness.reports.pages.run_index import TrialLine, line_of, neighbours
 from harness.reports.pages.trial_parts import Timeline, one_step, origins, step_difference
 from harness.reports.render.sections import comparison_sections
 from harness.runs.store.baseline import read_baseline
@@ -45,6 +49,7 @@ from harness.values import canonical_json
 _FAR = 1000
 """Steps of each trial that are aligned."""
 _KEPT = 8
+_LISTED = 200
 _KINDS = ("regressed", "fixed", "changed", "all")
 _HEADS = ("trial", "before", "after", "category")
 
@@ -63,12 +68,24 @@ class _Sides:
         """The address of the page with a filter."""
         return path_of("compare", before=self.before, after=self.after, **asked)
 
-    def pair_path(self, key: TrialKey, *, written: bool) -> str:
+    def pair_path(self, key: TrialKey, ask: Ask) -> str:
         """Both trials side by side, if both are stored; in files only those that changed are."""
         changed = self.kind_of(key) is not None
-        if self.before is None or (written and not changed):
+        if self.before is None or (ask.texts is not None and not changed):
             return trial_path(self.after, *key)
-        return path_of("compare", self.before, self.after, *key)
+        return path_of("compare", self.before, self.after, *key, **_asked(ask))
+
+    def chosen(self, ask: Ask) -> tuple[str, Sequence[TrialKey]]:
+        """What the address asks for, and its trials: the regressions, unless it asks for others."""
+        category = ask.query.get("category", "")
+        default = "all" if category else "regressed" if self.regressed else "changed" if self.fixed else "all"
+        kind = ask.query.get("show", default)
+        return kind, [
+            key
+            for key in self.keys
+            if (kind in ("all", self.kind_of(key)) or (kind == "changed" and self.kind_of(key) is not None))
+            and category in ("", self.new[key].category)
+        ]
 
     @cached_property
     def regressed(self) -> Mapping[TrialKey, CaseChange]:
@@ -93,6 +110,8 @@ class _Sides:
 def compare(ask: Ask) -> Page:
     """`/compare?before=&after=`, without `before` against the baseline, or `?run=&run=` of two ticked runs."""
     before, after = _names(ask)
+    if after is None:
+        return Page(title="Comparison", body=_choice(ask), section="Comparison")
     folder = ask.project.run(after)
     said = run_link(before) if before is not None else f"the baseline of {folder.manifest.suite}"
     swap = None if before is None else link(path_of("compare", before=after, after=before), "Swap")
@@ -105,18 +124,35 @@ def compare(ask: Ask) -> Page:
         body = _body(ask, _sides(ask, before, after, folder))
     except (UsageError, NotMeasured) as error:
         body = _unlike(error, None if before is None else ask.project.run(before).manifest, folder.manifest)
-    return Page(title="Comparison", body=fragment(*head, *body), section="Runs")
+    return Page(title="Comparison", body=fragment(*head, *body), section="Comparison")
 
 
-def _names(ask: Ask) -> tuple[str | None, str]:
-    """Of two ticked runs, the older one is before."""
+def _choice(ask: Ask) -> Markup:
+    """What stands here until two runs are chosen."""
+    names = [entry.name for entry in ask.project.index.entries() if entry.manifest is not None][:_LISTED]
+    if not names:
+        return fragment(
+            tag("h1", "Comparison"), empty("There are no runs yet.", "harness run SUITE", "makes the first.")
+        )
+    said = f"{len(ask.ticked)} runs are ticked: two are compared. " if ask.ticked else "Choose two runs of one suite. "
+    return fragment(
+        tag("h1", "Comparison"),
+        empty(said, "harness compare BEFORE AFTER", "does the same in a terminal."),
+        filters(
+            choice("before", "before", names, ask.query.get("before", ""), otherwise="the suite's baseline"),
+            choice("after", "after", names, ask.query.get("after", names[0]), otherwise="choose"),
+            action="/compare",
+        ),
+    )
+
+
+def _names(ask: Ask) -> tuple[str | None, str | None]:
+    """Of two ticked runs, the older one is before; none after: two runs are to be chosen."""
     ticked = list(dict.fromkeys(ask.ticked))
     if len(ticked) == 2:
         ticked.sort(key=lambda name: ask.project.run(name).manifest.created)
         return ticked[0], ticked[1]
-    if not ask.query.get("after"):
-        raise UsageError("two runs are compared", remedy="tick two runs in the list, or open one and choose the other")
-    return ask.query.get("before") or None, ask.query["after"]
+    return ask.query.get("before") or None, ask.query.get("after") or None
 
 
 def _sides(ask: Ask, before: str | None, after: str, folder: RunFolder) -> _Sides:
@@ -174,14 +210,8 @@ def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:
 
 
 def _trials(ask: Ask, sides: _Sides) -> Markup:
-    """The regressions, unless the address asks for others."""
     category = ask.query.get("category", "")
-    kind = ask.query.get(
-        "show", "all" if category else "regressed" if sides.regressed else "changed" if sides.fixed else "all"
-    )
-    chosen = [
-        key for key in sides.keys if _is_shown(sides.kind_of(key), kind) and category in ("", sides.new[key].category)
-    ]
+    kind, chosen = sides.chosen(ask)
     counts = (len(sides.regressed), len(sides.fixed), len(sides.regressed) + len(sides.fixed), len(sides.keys))
     links = [
         tag("li", link(sides.path(show=name), f"{name} {count}", aria_current="true" if name == kind else None))
@@ -201,15 +231,16 @@ def _trials(ask: Ask, sides: _Sides) -> Markup:
     )
 
 
-def _is_shown(kind: str | None, asked: str) -> bool:
-    return asked in ("all", kind) or (asked == "changed" and kind is not None)
+def _asked(ask: Ask) -> dict[str, str]:
+    """What the list of trials was asked for, which its pairs carry on."""
+    return {name: ask.query[name] for name in ("show", "category") if ask.texts is None and ask.query.get(name)}
 
 
 def _row(ask: Ask, sides: _Sides, key: TrialKey) -> Markup:
     old, new = sides.old[key], sides.new[key]
     lost = sides.regressed.get(key)
     why = "; ".join(lost.reasons) if lost is not None else new.why
-    path = sides.pair_path(key, written=ask.texts is not None)
+    path = sides.pair_path(key, ask)
     cells = success_mark(old.success, old.outcome), success_mark(new.success, new.outcome)
     said = tag("span", bounded(why, 300), class_="why") if why and new.success is not True else None
     return row(fragment(link(path, f"{key[0]} / {key[1]}"), said), *cells, new.category, href=path)
@@ -223,9 +254,9 @@ def _categories(sides: _Sides) -> Markup:
             link(sides.path(category=one.name), bounded(one.name, 80)),
             share_words(one.success.before),
             share_words(one.success.after),
-            str(one.success.worse),
-            str(one.success.better),
-            str(one.success.pairs),
+            link(sides.path(category=one.name, show="regressed"), str(one.success.worse)),
+            link(sides.path(category=one.name, show="fixed"), str(one.success.better)),
+            link(sides.path(category=one.name), str(one.success.pairs)),
         )
         for one in own
     ]
@@ -249,17 +280,27 @@ def pair(ask: Ask) -> Page:
     sides = [_side(ask.project.run(name), name, case, attempt) for name in names]
     aligned = list(_aligned(sides[0].trial.trajectory.steps[:_FAR], sides[1].trial.trajectory.steps[:_FAR]))
     first = next((place for place, one in enumerate(aligned) if not one.same), None)
-    up = path_of("compare", before=names[0], after=names[1])
+    up = path_of("compare", before=names[0], after=names[1], **_asked(ask))
     said = "The two trials do the same in every step." if first is None else ""
     jump = None if first is None else tag("p", link("#parting", "To the first divergence"), class_="notice")
     body = fragment(
-        tag("p", link(up, "Comparison", data_up=True), class_="crumbs"),
+        tag("div", link(up, "Comparison", data_up=True), _around(ask, *names, (case, attempt)), class_="crumbs"),
         tag("h1", f"{case} / {attempt}"),
         tag("p", said, class_="notice") if said else jump,
         tag("div", *(_head(side) for side in sides), class_="pair heads"),
         tag("div", *(_aligned_row(one, place == first, sides) for place, one in enumerate(aligned)), class_="pairs"),
     )
-    return Page(title=f"{case} / {attempt}", body=body, section="Runs")
+    return Page(title=f"{case} / {attempt}", body=body, section="Comparison")
+
+
+def _around(ask: Ask, before: str, after: str, key: TrialKey) -> Markup | None:
+    """The pairs before and after this one in the list that led here."""
+    try:
+        sides = _sides(ask, before, after, ask.project.run(after))
+    except (UsageError, NotMeasured):
+        return None
+    _, keys = sides.chosen(ask)
+    return around(neighbours(keys, keys.index(key) if key in keys else None), lambda one: sides.pair_path(one, ask))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -373,4 +414,7 @@ def _metric(one: MetricChange) -> Markup:
     return row(words(one.metric), *shown, str(one.pairs), bounded(one.verdict))
 
 
-PAGES = PageSet(shows={"/compare": compare, "/compare/{before}/{after}/{case}/{attempt}": pair})
+PAGES = PageSet(
+    shows={"/compare": compare, "/compare/{before}/{after}/{case}/{attempt}": pair},
+    entry=("Compare", "Comparison", "/compare"),
+)

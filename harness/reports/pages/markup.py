@@ -7,9 +7,11 @@ wrote therefore stays text, wherever it is put.
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
-from urllib.parse import quote, urlencode
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote, unquote, urlencode
 
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
@@ -96,14 +98,57 @@ _CELL = re.compile(r"<td(?: [^>]*)?>")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def table(heads: Sequence[str], rows: Iterable[Markup], *, caption: str, class_: str = "plain") -> Markup:
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order(Generic[_T]):
+    """What a list is sorted by: the part `sort` of its address names a head, with `-` for the largest first."""
+
+    path: str
+    query: Mapping[str, str]
+    keys: Mapping[str, Callable[[_T], Any]]
+    """By head; None stands last."""
+
+    def of(self, items: Sequence[_T]) -> Sequence[_T]:
+        asked = self.query.get("sort", "")
+        key = self.keys.get(asked.removeprefix("-"))
+        if key is None:
+            return items
+        known = [one for one in items if key(one) is not None]
+        return [*sorted(known, key=key, reverse=asked[0] == "-"), *(one for one in items if key(one) is None)]
+
+    def head(self, name: str, class_: str | None) -> Markup:
+        if name not in self.keys:
+            return tag("th", name, scope="col", class_=class_)
+        asked = self.query.get("sort", "")
+        turned = {name: f"-{name}", f"-{name}": name}.get(asked, f"-{name}" if class_ else name)
+        way = {name: "ascending", f"-{name}": "descending"}.get(asked)
+        return tag(
+            "th", link(asked_path(self.path, self.query, sort=turned), name), scope="col", class_=class_, aria_sort=way
+        )
+
+
+def asked_path(path: str, query: Mapping[str, str], **changed: str | int) -> str:
+    """The address of a list with other parts of its query, from its first page."""
+    kept = {key: value for key, value in query.items() if key != "page"}
+    return path_of(*(unquote(part) for part in path.split("/") if part), **{**kept, **changed})
+
+
+def table(
+    heads: Sequence[str],
+    rows: Iterable[Markup],
+    *,
+    caption: str,
+    class_: str = "plain",
+    order: Order[Any] | None = None,
+) -> Markup:
     """A table in a region that scrolls by itself on a narrow screen; the caption names it for who cannot see it.
 
     A head that begins with `#` stands over numbers.
     """
-    cells = [
-        tag("th", head.removeprefix("#"), scope="col", class_="num" if head.startswith("#") else None) for head in heads
-    ]
+    heading = order or Order(path="/", query={}, keys={})
+    cells = [heading.head(head.removeprefix("#"), "num" if head.startswith("#") else None) for head in heads]
     numbers = {place for place, head in enumerate(heads) if head.startswith("#")}
     whole = tag(
         "table",
@@ -177,13 +222,11 @@ def pager(number: int, pages: int, path: str, query: Mapping[str, str]) -> Marku
     """Links to the pages before and after."""
     if pages <= 1:
         return Markup()
-    kept = {key: value for key, value in query.items() if key != "page"}
 
     def to(page: int, name: str, rel: str) -> Markup:
         if not 1 <= page <= pages:
             return tag("span", name, class_="dim")
-        parts = [part for part in path.split("/") if part]
-        return link(path_of(*parts, **kept, page=page), name, rel=rel)
+        return link(asked_path(path, query, page=page), name, rel=rel)
 
     middle = tag("span", f"page {number} of {pages}", class_="count")
     return tag(
@@ -194,6 +237,16 @@ def pager(number: int, pages: int, path: str, query: Mapping[str, str]) -> Marku
         class_="pager",
         aria_label="Pages of the list",
     )
+
+
+def around(keys: Sequence[_T | None], to: Callable[[_T], str]) -> Markup:
+    """Links to the trials before and after one in the list that led to it."""
+    links = [
+        link(to(key), name, rel=rel)
+        for key, name, rel in zip(keys, ("← Previous trial", "Next trial →"), ("prev", "next"), strict=True)
+        if key is not None
+    ]
+    return tag("span", *(fragment(one, " ") for one in links))
 
 
 def choice(name: str, label: str, options: Sequence[str], chosen: str, *, otherwise: str = "any") -> Markup:

@@ -74,14 +74,15 @@ def _bar(one: Bar) -> Markup:
     return _svg(100, 12, *parts)
 
 
-def histogram(title: str, values: Sequence[float], words: Sequence[str]) -> Markup | None:
+def histogram(title: str, values: Sequence[float], words: Sequence[str], href: str | None = None) -> Markup | None:
     """How a quantity is distributed over trials. `words`: its least, middle and largest value; None for no values."""
+    head = tag("figcaption", title if href is None else link(href, title))
     if not values:
         return None
     low, high = min(values), max(values)
     if low == high:
         said = f"{words[0]} in each of {len(values)} trials"
-        return tag("figure", tag("figcaption", title), tag("p", said))
+        return tag("figure", head, tag("p", said))
     bins = [0] * _BINS
     for value in values:
         bins[min(_BINS - 1, int((value - low) / (high - low) * _BINS))] += 1
@@ -95,7 +96,7 @@ def histogram(title: str, values: Sequence[float], words: Sequence[str]) -> Mark
     axis = tag("p", *(tag("span", one) for one in (words[0], f"median {words[1]}", words[2])), class_="axis")
     return tag(
         "figure",
-        tag("figcaption", title),
+        head,
         _svg(100, 41, *marks, _line(0, 40.5, 100, 40.5, "whisker"), label=said),
         axis,
     )

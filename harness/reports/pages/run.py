@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 from harness.reports.pages.markup import (
-    NOTHING,
     PER_PAGE,
     UNKNOWN,
     Markup,
+    Order,
     action,
     bounded,
     chip,
@@ -34,7 +36,7 @@ from harness.reports.pages.markup import (
     when,
     words,
 )
-from harness.reports.pages.plots import Bar, bars, histogram, middle
+from harness.reports.pages.plots import Bar, bars, duration, histogram, middle
 from harness.reports.pages.progress import is_running
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import RunFigures, TrialLine, failed_first, interval_of
@@ -45,17 +47,21 @@ from harness.runs.store.judgements import judged_rubrics
 from harness.runs.store.manifest import RunManifest
 
 _HEADS = ("trial", "result", "category", "#steps", "#cost", "failure modes")
-_SORTS: dict[str, Callable[[TrialLine], tuple[object, ...]]] = {
-    "": lambda one: (failed_first(one),),
-    "as planned": lambda _: (),
-    "most steps": lambda one: (-(one.steps or 0),),
-    "most expensive": lambda one: (-(one.cost_usd or 0),),
+_ORDERS: dict[str, Callable[[TrialLine], Any]] = {
+    "trial": lambda one: (one.case_id, one.attempt),
+    "result": failed_first,
+    "category": lambda one: one.category,
+    "steps": lambda one: one.steps,
+    "tokens": lambda one: one.tokens,
+    "cost": lambda one: one.cost_usd,
 }
 _RESULTS = ("failed", "passed", "unknown")
 LISTED = ("result", "category", "mode", "rule")
 """What a figure of the page filters the trials by."""
 _MOST_BARS = 40
 _OTHERS = 200
+_FEW = 50
+"""Trials that are read for the page itself."""
 
 
 def run(ask: Ask) -> Page:
@@ -70,7 +76,7 @@ def run(ask: Ask) -> Page:
         tag("div", tag("h1", name), *(chip(one) for one in tags_of(folder.path)), class_="title"),
         _stopped(folder, running, name),
         tiles(figures, running, name),
-        _plots(name, lines),
+        _plots(ask, name, folder, lines),
         _trials(ask, name, lines),
         _broken(name, lines),
         *_judged(folder),
@@ -92,8 +98,10 @@ def stop(ask: Ask) -> str:
 
 def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
     """The figures of a run; of one in flight they follow it."""
-    unknown = f", {figures.unknown} unknown" if figures.unknown else ""
-    rest = f"{figures.succeeded} passed, {figures.failed} failed{unknown}"
+    counts = {"passed": figures.succeeded, "failed": figures.failed, "unknown": figures.unknown}
+    known = [(result, count) for result, count in counts.items() if count or result != "unknown"]
+    parts = [link(path_of("runs", name, result=result), f"{count} {result}") for result, count in known]
+    rest = fragment(parts[0], *(fragment(", ", one) for one in parts[1:]))
     tokens = "tokens are not known" if figures.tokens is None else f"{figures.tokens:,.0f} tokens"
     rate = rate_words(figures.rate, figures.unknown, figures.done)
     shown = (
@@ -118,7 +126,7 @@ def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
     )
 
 
-def _plots(name: str, lines: Sequence[TrialLine]) -> Markup | None:
+def _plots(ask: Ask, name: str, folder: RunFolder, lines: Sequence[TrialLine]) -> Markup | None:
     """Each bar leads to its trials."""
     if not lines:
         return None
@@ -129,7 +137,8 @@ def _plots(name: str, lines: Sequence[TrialLine]) -> Markup | None:
     parts = [
         _plot("Success by category", bars(list(_rates(name, categories))[:_MOST_BARS], caption="Success by category")),
         _plot("Failure modes", bars(_modes(name, failing, len(lines)), caption="Failure modes")) if failing else None,
-        *_histograms(lines),
+        *_histograms(name, lines),
+        _durations(folder) if ask.texts is not None or len(lines) <= _FEW else _lazy_durations(name),
     ]
     return tag("section", *parts, class_="plots", aria_label="Plots of the run")
 
@@ -161,7 +170,7 @@ def _modes(name: str, failing: Counter[str], trials: int) -> Iterator[Bar]:
         )
 
 
-def _histograms(lines: Sequence[TrialLine]) -> Iterator[Markup | None]:
+def _histograms(name: str, lines: Sequence[TrialLine]) -> Iterator[Markup | None]:
     known: tuple[tuple[str, list[float], Callable[[float], str]], ...] = (
         ("Steps", [line.steps for line in lines if line.steps is not None], lambda value: f"{value:.0f}"),
         ("Tokens", [line.tokens for line in lines if line.tokens is not None], lambda value: f"{value:,.0f}"),
@@ -169,7 +178,29 @@ def _histograms(lines: Sequence[TrialLine]) -> Iterator[Markup | None]:
     )
     for title, values, worded in known:
         ends = [worded(one) for one in (min(values), middle(values), max(values))] if values else []
-        yield histogram(title, values, ends)
+        yield histogram(title, values, ends, path_of("runs", name, sort=f"-{title.lower()}"))
+
+
+def _durations(folder: RunFolder) -> Markup | None:
+    """Of the trials, which are read for it."""
+    values = []
+    for line in folder.manifest.planned:
+        with suppress(HarnessError):  # the trial's own page tells what is wrong with it
+            trial = folder.trial(line.case_id, line.attempt)
+            values += [1000 * trial.duration_s] if trial is not None and trial.duration_s is not None else []
+    ends = [duration(one) for one in (min(values), middle(values), max(values))] if values else []
+    return histogram("Duration", values, ends)
+
+
+def durations(ask: Ask) -> Page:
+    """`/runs/{run}/durations`: the part that the page of a run with many trials loads."""
+    shown = _durations(ask.project.run(ask.place["run"]))
+    return Page(title="", body=shown or tag("p", "No duration is known.", class_="dim"), part=True)
+
+
+def _lazy_durations(name: str) -> Markup:
+    button = tag("button", "Show", type="button", class_="quiet small", data_load=path_of("runs", name, "durations"))
+    return tag("figure", tag("figcaption", "Duration"), button, data_part=True)
 
 
 def _broken(name: str, lines: Sequence[TrialLine]) -> Markup | None:
@@ -279,16 +310,21 @@ def _trials(ask: Ask, name: str, lines: Sequence[TrialLine]) -> Markup:
             rows,
             caption="Trials of the run",
             class_="plain list",
+            order=_order(ask),
         ),
         pager(number, pages, path, ask.query),
         aria_labelledby="trials",
     )
 
 
-def listed(ask: Ask, lines: Sequence[TrialLine]) -> list[TrialLine]:
+def listed(ask: Ask, lines: Sequence[TrialLine]) -> Sequence[TrialLine]:
     """The trials that the query of the list asks for, in its order."""
-    by = _SORTS.get(ask.query.get("sort", ""), _SORTS[""])
-    return sorted((line for line in lines if _fits(line, ask)), key=by)
+    return _order(ask).of(sorted((line for line in lines if _fits(line, ask)), key=failed_first))
+
+
+def _order(ask: Ask) -> Order[TrialLine]:
+    """The failed trials stand first, unless a head was chosen."""
+    return Order(path=path_of("runs", ask.place["run"]), query=ask.query, keys=_ORDERS)
 
 
 def kept_query(ask: Ask) -> dict[str, str]:
@@ -316,7 +352,7 @@ def _fits(line: TrialLine, ask: Ask) -> bool:
 
 
 def _filters(ask: Ask, path: str, lines: Sequence[TrialLine]) -> Markup:
-    asked = {name: ask.query.get(name, "") for name in ("q", "result", "category", "mode", "sort")}
+    asked = {name: ask.query.get(name, "") for name in ("q", "result", "category", "mode")}
     categories = sorted({line.category for line in lines})[:200]
     modes = sorted({mode for line in lines for mode in line.modes})
     return filters(
@@ -324,8 +360,11 @@ def _filters(ask: Ask, path: str, lines: Sequence[TrialLine]) -> Markup:
         choice("result", "result", _RESULTS, asked["result"]),
         choice("category", "category", categories, asked["category"]),
         choice("mode", "failure mode", modes, asked["mode"]),
-        choice("sort", "order", tuple(filter(None, _SORTS)), asked["sort"], otherwise="failed first"),
-        tag("input", type="hidden", name="rule", value=ask.query["rule"]) if ask.query.get("rule") else NOTHING,
+        *(
+            tag("input", type="hidden", name=one, value=ask.query[one])
+            for one in ("rule", "sort")
+            if ask.query.get(one)
+        ),
         action=path,
     )
 
@@ -347,4 +386,4 @@ def _row(name: str, line: TrialLine, asked: Mapping[str, str]) -> Markup:
     )
 
 
-PAGES = PageSet(shows={"/runs/{run}": run}, acts={"/runs/{run}/stop": stop})
+PAGES = PageSet(shows={"/runs/{run}": run, "/runs/{run}/durations": durations}, acts={"/runs/{run}/stop": stop})

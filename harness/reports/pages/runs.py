@@ -1,10 +1,12 @@
 """All runs of the project: listed, filtered and tagged."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from harness.reports.pages.markup import (
     UNKNOWN,
     Markup,
+    Order,
     bounded,
     chip,
     choice,
@@ -26,7 +28,7 @@ from harness.reports.pages.markup import (
     words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
-from harness.reports.pages.run_index import RunEntry, RunFigures
+from harness.reports.pages.run_index import RunEntry, RunFigures, RunIndex
 from harness.runs.store.beside_trials import set_tags, tags_of
 from harness.runs.store.manifest import RunManifest
 
@@ -35,6 +37,21 @@ _WITHIN_S = 0.12
 """For the figures of one page; runs that were not counted by then are filled in by the page's program."""
 _HEADS = ("run", "suite", "agent", "release", "tools", "#trials", "#success", "#95 %", "#cost", "most frequent failure")
 _FIELDS = ("suite", "agent", "release", "tag")
+_SORTED = ("run", "suite", "agent", "release", "tools", "trials", "success", "cost")
+
+
+def _orders(index: RunIndex, entries: Sequence[RunEntry]) -> Mapping[str, Callable[[RunEntry], Any]]:
+    """By head; runs that were not counted in time stand last."""
+    counted = index.figures_within([entry.name for entry in entries if entry.manifest is not None], _WITHIN_S)
+
+    def fact(name: str) -> Callable[[RunEntry], Any]:
+        return lambda entry: entry.manifest and getattr(entry.manifest, name)
+
+    def figure(name: str) -> Callable[[RunEntry], Any]:
+        return lambda entry: getattr(counted.get(entry.name), name, None)
+
+    facts = (fact(name) for name in ("created", "suite", "agent", "release", "tool_mode"))
+    return dict(zip(_SORTED, (*facts, *map(figure, ("done", "rate", "cost_usd"))), strict=True))
 
 
 def runs(ask: Ask) -> Page:
@@ -44,15 +61,23 @@ def runs(ask: Ask) -> Page:
     chosen = [entry for entry in everything if _fits(entry, tags[entry.name], ask)]
     pages = pages_of(len(chosen), _PER_PAGE)
     number = ask.number("page", most=pages)
-    shown = chosen[(number - 1) * _PER_PAGE : number * _PER_PAGE]
+    index = ask.project.index
+    counted = chosen if ask.query.get("sort") else ()
+    order = Order(path="/", query=ask.query, keys=_orders(index, counted))
+    shown = order.of(chosen)[(number - 1) * _PER_PAGE : number * _PER_PAGE]
     readable = [entry.name for entry in shown if entry.manifest is not None]
-    figures = ask.project.index.figures_within(readable, _WITHIN_S)
+    figures = index.figures_within(readable, _WITHIN_S)
     rows = [_row(entry, figures.get(entry.name), tags[entry.name]) for entry in shown]
+    listed = table(_HEADS, rows, caption="Runs", class_="plain list runs", order=order)
     count = f"{len(chosen)} of {len(everything)} runs" if len(chosen) != len(everything) else f"{len(chosen)} runs"
     body = fragment(
         tag("div", tag("h1", "Runs"), tag("p", count, class_="count"), class_="title"),
         _filters(ask, everything, tags),
-        table(_HEADS, rows, caption="Runs, the newest first", class_="plain list") if rows else _nothing(everything),
+        tag(
+            "form", listed, tag("button", "Compare two ticked runs", class_="quiet"), action="/compare", class_="ticked"
+        )
+        if rows
+        else _nothing(everything),
         pager(number, pages, "/", ask.query),
     )
     return Page(title="Runs", body=body, section="Runs", modules=("figures.js",))
@@ -63,7 +88,9 @@ def figures(ask: Ask) -> Page:
     name = ask.place["run"]
     found = ask.project.index.figures_within([name], 1_000_000)
     return Page(
-        title="", body=fragment(*(tag("td", *cell, class_=kind) for kind, cell in _cells(found.get(name)))), part=True
+        title="",
+        body=fragment(*(tag("td", *cell, class_=kind) for kind, cell in _cells(name, found.get(name)))),
+        part=True,
     )
 
 
@@ -98,6 +125,8 @@ def _filters(ask: Ask, everything: Sequence[RunEntry], tags: dict[str, tuple[str
     known = {name: sorted({getattr(one, name) for one in manifests} - {None}) for name in ("suite", "agent", "release")}
     known["tag"] = sorted({one for some in tags.values() for one in some})
     choices = [choice(name, name, known[name], ask.query.get(name, "")) for name in _FIELDS if known[name]]
+    if ask.query.get("sort"):
+        choices.append(tag("input", type="hidden", name="sort", value=ask.query["sort"]))
     return filters(search("q", "find", ask.query.get("q", "")), *choices, action="/")
 
 
@@ -106,11 +135,13 @@ def _row(entry: RunEntry, figures: RunFigures | str | None, tags: Sequence[str])
     if manifest is None:
         problem = tag("td", tag("span", bounded(entry.problem or "", 300), class_="bad"), colspan=str(len(_HEADS) - 1))
         return tag("tr", tag("th", entry.name, scope="row"), problem)
-    made = tag("span", when(manifest.created), class_="why")
-    head = tag("th", run_link(entry.name), *(chip(one) for one in tags), made, scope="row")
+    more = tag("span", f" · {bounded(manifest.suite, 60)} · {bounded(manifest.agent, 60)}", class_="narrow")
+    made = tag("span", when(manifest.created), more, class_="why")
+    box = tag("input", type="checkbox", name="run", value=entry.name, aria_label=f"compare {entry.name}")
+    head = tag("th", box, " ", run_link(entry.name), *(chip(one) for one in tags), made, scope="row")
     cells = [tag("td", text) for text in _facts(manifest)]
     waiting = None if figures is not None else path_of("part", "figures", entry.name)
-    counted = [tag("td", *cell, class_=kind) for kind, cell in _cells(figures)]
+    counted = [tag("td", *cell, class_=kind) for kind, cell in _cells(entry.name, figures)]
     return tag("tr", head, *cells, *counted, data_href=path_of("runs", entry.name), data_figures=waiting)
 
 
@@ -118,16 +149,20 @@ def _facts(manifest: RunManifest) -> tuple[str, ...]:
     return (manifest.suite, manifest.agent, manifest.release or UNKNOWN, manifest.tool_mode)
 
 
-def _cells(figures: RunFigures | str | None) -> list[tuple[str | None, tuple[Markup | str, ...]]]:
+def _cells(name: str, figures: RunFigures | str | None) -> list[tuple[str | None, tuple[Markup | str, ...]]]:
     if figures is None:
         return [("num", ("…",))] * 4 + [(None, ("",))]
     if isinstance(figures, str):
         return [("num", (UNKNOWN,))] * 4 + [(None, (tag("span", bounded(figures, 200), class_="bad"),))]
     done = f"{figures.done}" if figures.done == figures.planned else f"{figures.done} of {figures.planned}"
-    worst = [chip(f"{words(mode)} {count}", "mode") for mode, count in figures.modes[:2]]
+    worst = [
+        link(path_of("runs", name, mode=mode), f"{words(mode)} {count}", class_="chip mode")
+        for mode, count in figures.modes[:2]
+    ]
+    rate = rate_words(figures.rate, figures.unknown, figures.done)
     return [
-        ("num", (done,)),
-        ("num", (rate_words(figures.rate, figures.unknown, figures.done),)),
+        ("num", (link(path_of("runs", name), done),)),
+        ("num", (link(path_of("runs", name, result="failed"), rate) if figures.failed else rate,)),
         ("num", (interval_words(figures.interval),)),
         ("num", (money(figures.cost_usd),)),
         (None, tuple(worst)),

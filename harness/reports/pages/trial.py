@@ -13,6 +13,7 @@ from harness.reports.pages import trial_parts as end_state
 from harness.reports.pages import trial_parts as findings
 from harness.reports.pages.markup import (
     Markup,
+    around,
     bounded,
     fold,
     folded_value,
@@ -202,13 +203,9 @@ def _crumbs(ask: Ask) -> Markup:
         before, after = neighbours(keys, keys.index(key) if key in keys else None)
     else:
         before, after = ask.project.index.around(run, key)
-    around = [
-        link(path_of("runs", run, "trials", *other, **asked), name, rel=rel)
-        for other, name, rel in ((before, "← Previous trial", "prev"), (after, "Next trial →", "next"))
-        if other is not None
-    ]
     up = tag("span", link("/", "Runs"), " / ", link(path_of("runs", run, **asked), run, data_up=True))
-    return tag("div", up, tag("span", *(fragment(one, " ") for one in around)), class_="crumbs")
+    beside = around((before, after), lambda other: path_of("runs", run, "trials", *other, **asked))
+    return tag("div", up, beside, class_="crumbs")
 
 
 def _said(folder: RunFolder, own: Trial, card: Scorecard, shown: Timeline) -> Markup:

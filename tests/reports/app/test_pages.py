@@ -51,13 +51,16 @@ def test_tags_are_kept_with_the_run_and_filter_the_list(client: httpx.Client, pr
 
 def test_a_run_shows_its_trials_filtered_sorted_and_paged(client: httpx.Client, project: Path) -> None:
     text = client.get("/runs/after").text
-    assert "4 passed, 2 failed" in text
+    assert ">4 passed</a>, <a " in text
     assert 6 == text.count('<tr data-href="/runs/after/trials/')
     failed = client.get("/runs/after?result=failed").text
     assert 2 == failed.count('<tr data-href="/runs/after/trials/')
     assert "case-0002 / 1" in failed
-    first = client.get("/runs/after?sort=failed+first").text
-    assert first.index("case-0002 / 1") < first.index("case-0000 / 1")
+    assert text.index("case-0002 / 1") < text.index("case-0000 / 1"), "the failed ones first"
+    by_name = client.get("/runs/after?sort=-trial&result=passed").text
+    assert ["4", "3", "1", "0"] == re.findall(r'<tr data-href="/runs/after/trials/case-000(\d)', by_name)
+    assert 'href="/runs/after?sort=trial&amp;result=passed">trial</a>' in by_name
+    assert 'href="/runs/after?result=failed">2 failed' in text
 
 
 def test_a_trial_shows_what_happened_and_why_it_failed(client: httpx.Client) -> None:
@@ -95,14 +98,30 @@ def test_two_runs_are_compared_up_to_the_first_divergence(client: httpx.Client) 
     text = client.get("/compare?before=before&after=after").text
     assert ["case-0005"] == re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', text)
     fixed = client.get("/compare?before=before&after=after&show=fixed").text
-    assert ["case-0000", "case-0001"] == re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', fixed)
+    assert ["case-0000", "case-0001"] == re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1\?show=fixed"', fixed)
     every = client.get("/compare?run=after&run=before&show=all").text
-    found = re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', every)
+    found = re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1\?show=all"', every)
     assert (["case-0005", "case-0000", "case-0001"], 6) == (found[:3], len(found))
     pair = client.get("/compare/before/after/case-0000/1").text
     assert 1 == pair.count('id="parting"')
     same = client.get("/compare/before/after/case-0003/1").text
     assert "do the same in every step" in same
+
+
+def test_a_list_of_runs_is_sorted_and_two_ticked_runs_are_compared(client: httpx.Client) -> None:
+    text = client.get("/?sort=-success&suite=s").text
+    assert ["after", "before"] == re.findall(r'name="run" value="(\w+)"', text)
+    assert 'action="/compare"' in text
+    one = client.get("/compare?run=after")
+    assert (200, True) == (one.status_code, "harness compare BEFORE AFTER" in one.text)
+
+
+def test_a_pair_leads_through_the_list_of_the_comparison_and_back(client: httpx.Client) -> None:
+    listed = client.get("/compare?before=before&after=after&show=fixed").text
+    assert 'href="/compare/before/after/case-0000/1?show=fixed"' in listed
+    page = client.get("/compare/before/after/case-0000/1?show=fixed").text
+    assert 'href="/compare/before/after/case-0001/1?show=fixed" rel="next"' in page
+    assert 'href="/compare?before=before&amp;after=after&amp;show=fixed" data-up' in page
 
 
 def test_runs_that_cannot_be_compared_show_why_and_their_conditions(client: httpx.Client) -> None:
