@@ -300,7 +300,7 @@ class AnnotationQueue:
         answered = sum(self.annotator.name in {label.annotator for label in labelled[one.item].labels} for one in found)
         if answered:
             raise UsageError(
-                f"{self.annotator.name} answered {answered} of the {len(found)} contested questions",
+                f"{self.annotator.name} answered {answered} of the {len(found)} questions with different answers",
                 remedy="let somebody else adjudicate them, under another name",
             )
         return found

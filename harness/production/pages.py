@@ -336,7 +336,7 @@ def _numbered(ask: Ask, found: Session) -> tuple[Trial, int]:
     trial, text = found.trial(), ask.place["step"]
     is_number = text.isascii() and text.isdecimal() and len(text) < 9
     if trial is None or not is_number or int(text) >= len(trial.trajectory.steps):
-        raise UsageError("this session has no such step")
+        raise UsageError(f"this session has no step {text[:40]!r}")
     return trial, int(text)
 
 

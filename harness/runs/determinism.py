@@ -91,7 +91,7 @@ def _first_difference(before: Trajectory, after: Trajectory) -> tuple[int | None
 
 
 def _step_text(steps: tuple[Step, ...], index: int) -> str:
-    return canonical_json(step_identity(steps[index])) if index < len(steps) else "no such step"
+    return canonical_json(step_identity(steps[index])) if index < len(steps) else "the trial has ended"
 
 
 def _texts_around_difference(before: str, after: str) -> tuple[str, str]:

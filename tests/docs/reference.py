@@ -19,6 +19,7 @@ from harness.gateway.exchange import TOOL_STATUSES
 from harness.judging.views import CODE_CRITERIA
 from harness.production.issues import OngoingFiled
 from harness.production.ranking import ThemesReport
+from harness.reports.render.wording import glossary
 from harness.runs.schemas import KINDS_OF_DOCUMENT, published_schema, reference_page
 from harness.scoring.findings.facts import FACTS
 from harness.scoring.registry import METRICS, VERIFIERS
@@ -42,6 +43,7 @@ def pages() -> dict[str, str]:
         "metrics.md": _metrics(),
         "detectors.md": _detectors(),
         "errors.md": _errors(),
+        "glossary.md": glossary().replace("\n", f"\n\n{_NOTE}", 1),
         "outcomes.md": outcomes_page(_NOTE),
         "themes.md": _themes(),
         "api.md": api_page(),

@@ -30,6 +30,7 @@ from harness.reports.pages.markup import (
     success_mark,
     table,
     tag,
+    term,
     trial_path,
     words,
 )
@@ -411,7 +412,7 @@ def _hidden(found: Comparison) -> str:
 
 def _metric(one: MetricChange) -> Markup:
     shown = [UNKNOWN if value is None else f"{value:.3g}" for value in (one.before, one.after)]
-    return row(words(one.metric), *shown, str(one.pairs), bounded(one.verdict))
+    return row(term(one.metric), *shown, str(one.pairs), bounded(one.verdict))
 
 
 PAGES = PageSet(

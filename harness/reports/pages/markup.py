@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
 from harness.reports.render.sections import Section
+from harness.reports.render.wording import meanings
 from harness.reports.units import percent, percent_between
 from harness.scoring.statistics.intervals import Interval
 from harness.text import visible
@@ -313,6 +314,12 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def term(name: str) -> Child:
+    """A name as words, with the glossary's sentence on hover."""
+    said = meanings().get(shown := words(name))
+    return shown if said is None else tag("abbr", shown, title=said)
+
+
 def when(created: str) -> str:
     """A time of ISO 8601 to the minute."""
     return created[:16].replace("T", " ")
@@ -327,7 +334,7 @@ def success_mark(success: bool | None, outcome: str = "finished") -> Markup:
     return tag("span", f"? {words(outcome) if outcome != 'finished' else 'unknown'}", class_="mark open")
 
 
-def chip(text: str, kind: str = "") -> Markup:
+def chip(text: Child, kind: str = "") -> Markup:
     return tag("span", text, class_=f"chip {kind}".strip())
 
 

@@ -4,6 +4,7 @@ A plot has no text inside: words stand beside it as HTML, so that they keep thei
 classes, because the policy of the pages forbids inline styles.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -105,6 +106,31 @@ def histogram(title: str, values: Sequence[float], words: Sequence[str], href: s
 def middle(values: Sequence[float]) -> float:
     """The median, the lower one of two."""
     return sorted(values)[(len(values) - 1) // 2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A rate of one run, with its interval."""
+
+    value: float | None
+    interval: Interval | None
+    title: str
+
+
+def course(points: Sequence[Point], *, label: str) -> Markup:
+    """Rates from 0 to 1 in order; each has its interval, and neighbours that are known are connected."""
+    step = 100 / max(1, len(points))
+    at = [(step * (place + 0.5), one) for place, one in enumerate(points)]
+    parts = [_line(0, y, 100, y, "grid") for y in (5, 27.5, 50)]
+    known = [(x, 50 - 45 * one.value) for x, one in at if one.value is not None]
+    parts += [_line(*before, *after, "trace") for before, after in itertools.pairwise(known)]
+    for x, one in at:
+        if one.interval is not None:
+            parts.append(_line(x, 50 - 45 * one.interval.low, x, 50 - 45 * one.interval.high, "whisker"))
+        if one.value is not None:
+            wide = min(1.2, step / 3)
+            parts.append(_rect(x - wide / 2, 48.5 - 45 * one.value, wide, 3, "mark-a", one.title))
+    return _svg(100, 55, *parts, label=label, class_="plot course")
 
 
 @dataclass(frozen=True, kw_only=True)

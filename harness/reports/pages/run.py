@@ -33,6 +33,7 @@ from harness.reports.pages.markup import (
     success_mark,
     table,
     tag,
+    term,
     when,
     words,
 )
@@ -162,7 +163,7 @@ def _rates(name: str, categories: dict[str, list[TrialLine]]) -> Iterator[Bar]:
 def _modes(name: str, failing: Counter[str], trials: int) -> Iterator[Bar]:
     for mode, count in failing.most_common():
         yield Bar(
-            name=words(mode),
+            name=term(mode),
             share=count / trials,
             words=f"{count} trials",
             href=path_of("runs", name, mode=mode),
@@ -381,7 +382,7 @@ def _row(name: str, line: TrialLine, asked: Mapping[str, str]) -> Markup:
         tag("td", line.category),
         tag("td", steps, class_="num"),
         tag("td", money(line.cost_usd), class_="num"),
-        tag("td", *(chip(words(mode), "mode") for mode in line.modes)),
+        tag("td", *(chip(term(mode), "mode") for mode in line.modes)),
         data_href=path,
     )
 

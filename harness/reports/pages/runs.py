@@ -24,8 +24,8 @@ from harness.reports.pages.markup import (
     search,
     table,
     tag,
+    term,
     when,
-    words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import RunEntry, RunFigures, RunIndex
@@ -139,7 +139,7 @@ def _row(entry: RunEntry, figures: RunFigures | str | None, tags: Sequence[str])
     made = tag("span", when(manifest.created), more, class_="why")
     box = tag("input", type="checkbox", name="run", value=entry.name, aria_label=f"compare {entry.name}")
     head = tag("th", box, " ", run_link(entry.name), *(chip(one) for one in tags), made, scope="row")
-    cells = [tag("td", text) for text in _facts(manifest)]
+    cells = [tag("td", term(text) if text in ("oracle", "nop", "sealed") else text) for text in _facts(manifest)]
     waiting = None if figures is not None else path_of("part", "figures", entry.name)
     counted = [tag("td", *cell, class_=kind) for kind, cell in _cells(entry.name, figures)]
     return tag("tr", head, *cells, *counted, data_href=path_of("runs", entry.name), data_figures=waiting)
@@ -156,7 +156,7 @@ def _cells(name: str, figures: RunFigures | str | None) -> list[tuple[str | None
         return [("num", (UNKNOWN,))] * 4 + [(None, (tag("span", bounded(figures, 200), class_="bad"),))]
     done = f"{figures.done}" if figures.done == figures.planned else f"{figures.done} of {figures.planned}"
     worst = [
-        link(path_of("runs", name, mode=mode), f"{words(mode)} {count}", class_="chip mode")
+        link(path_of("runs", name, mode=mode), term(mode), f" {count}", class_="chip mode")
         for mode, count in figures.modes[:2]
     ]
     rate = rate_words(figures.rate, figures.unknown, figures.done)

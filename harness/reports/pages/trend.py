@@ -1,5 +1,7 @@
 """A suite by release, and the matrices of its runs."""
 
+from collections.abc import Iterator
+
 from harness.reports.matrix import matrix_table
 from harness.reports.pages.markup import (
     UNKNOWN,
@@ -17,8 +19,10 @@ from harness.reports.pages.markup import (
     run_link,
     table,
     tag,
+    term,
     words,
 )
+from harness.reports.pages.plots import Point, course
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.render.sections import judged_point_words, trend_sections
 from harness.reports.summarising import summarise_run
@@ -95,12 +99,30 @@ def _agent(one: AgentTrend) -> list[Markup]:
     heads = ("figure", *(f"#{bounded(release.name, 40)}" for release in one.releases))
     lines = sorted(one.lines, key=lambda line: not any(point.spike for point in line.points))
     under = row("trials", *(str(release.trials) for release in one.releases))
-    shown = [table(heads, [under, *map(_line, lines)], caption=f"Figures of {one.name} by release")]
+    shown = [*_chart(one), table(heads, [under, *map(_line, lines)], caption=f"Figures of {one.name} by release")]
     if one.judged:
         rows = [row(bounded(line.name, 120), *map(judged_point_words, line.points)) for line in one.judged]
         caption = f"Judged criteria of {one.name} by release: share of passes [corrected for the judge's errors]"
         shown.append(table(heads, rows, caption=caption))
     return shown
+
+
+def _chart(one: AgentTrend) -> Iterator[Markup]:
+    """The rate of success over the releases, from 0 to 100 %, with intervals."""
+    line = one.line("task_success")
+    yield tag("h2", one.name)
+    if line is None or len(line.points) < 2:
+        return
+    said = [f"{bounded(point.release, 40)}: {percent(point.value)}" for point in line.points]
+    shown = zip(line.points, said, strict=True)
+    points = [Point(value=point.value, interval=point.interval, title=title) for point, title in shown]
+    yield tag(
+        "figure",
+        tag("figcaption", "Success by release, from 0 to 100 %, with 95 % intervals"),
+        course(points, label="; ".join(said)),
+        tag("p", tag("span", said[0]), tag("span", said[-1]), class_="axis"),
+        class_="boxed",
+    )
 
 
 def _line(line: TrendLine) -> Markup:
@@ -112,7 +134,7 @@ def _line(line: TrendLine) -> Markup:
         )
         for point in line.points
     ]
-    return row(words(line.name), *cells)
+    return row(term(line.name), *cells)
 
 
 def _spike(line: TrendLine, point: TrendPoint) -> str:

@@ -191,7 +191,7 @@ def _base(ask: Ask) -> str:
 
 def _number(text: str, count: int) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) < count):
-        raise UsageError("this trial has no such step")
+        raise UsageError(f"this trial has no step {text[:40]!r}")
     return int(text)
 
 

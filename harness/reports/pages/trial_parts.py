@@ -35,6 +35,7 @@ from harness.reports.pages.markup import (
     shown_text,
     table,
     tag,
+    term,
     value_text,
     words,
 )
@@ -259,7 +260,7 @@ def _call(
 def _marks(seen: Observation) -> list[Markup]:
     marks = []
     if seen.replayed is not None:
-        marks.append(chip(words(seen.replayed), "" if seen.replayed in _SETTLED else "open"))
+        marks.append(chip(term(seen.replayed), "" if seen.replayed in _SETTLED else "open"))
     if seen.injected is not None:
         marks.append(chip(f"injected: {bounded(seen.injected, 60)}", "open"))
     if seen.duration_ms is not None:
@@ -270,7 +271,7 @@ def _marks(seen: Observation) -> list[Markup]:
 def _finding(one: Diagnosis, own: Timeline) -> Markup:
     later = [link(step_place(step, own), str(step)) for step in one.dependent_steps[:12]]
     follows = fragment(" → steps ", *(fragment(step, " ") for step in later)) if later else None
-    head = tag("strong", f"{words(one.failure)} ({words(one.kind)}{_confidence(one)})")
+    head = tag("strong", term(one.failure), " (", term(one.kind), f"{_confidence(one)})")
     return tag("div", head, f": {bounded(one.evidence)}", follows, class_="finding")
 
 
@@ -382,7 +383,7 @@ def metrics(card: Scorecard) -> Markup:
     rows = [
         tag(
             "tr",
-            tag("th", words(one.metric), scope="row"),
+            tag("th", term(one.metric), scope="row"),
             tag("td", UNKNOWN if one.value is None else f"{one.value:g}", class_="num"),
             tag("td", bounded(one.explanation)),
         )
@@ -425,7 +426,7 @@ def _origin(one: Diagnosis, own: Timeline | None = None) -> Markup:
 
 
 def _title(one: Diagnosis) -> Markup:
-    return tag("strong", f" {words(one.failure)} ({words(one.kind)}{_confidence(one)})")
+    return tag("strong", " ", term(one.failure), " (", term(one.kind), f"{_confidence(one)})")
 
 
 def _judged(one: Judgement, places: dict[str, int], own: Timeline | None) -> Markup:

@@ -71,7 +71,7 @@ def judged_section(judged: JudgedRubric) -> Section:
 
 
 def _judged_row(one: CriterionFigures) -> tuple[str, ...]:
-    marks = [word for word, holds in (("critical", one.critical), ("uncert.", one.uncertified)) if holds]
+    marks = [word for word, holds in (("critical", one.critical), ("uncertified", one.uncertified)) if holds]
     counts = (one.passed, one.failed, one.not_eligible, one.judge_failed)
     shown = (str(count or UNKNOWN) for count in counts)
     rates = (percent(one.rate), corrected_words(one.corrected))
@@ -99,7 +99,7 @@ def _judged_notes(judged: JudgedRubric) -> list[str]:
     for one in judged.criteria:
         if one.uncertified is not None:
             reasons.setdefault(one.uncertified, []).append(one.criterion)
-    notes += [f"uncert.: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    notes += [f"uncertified: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
     notes += [
         f"{one.criterion} is not corrected for the judge's errors: {one.corrected.refused}"
         for one in judged.criteria

@@ -4,8 +4,11 @@ Case texts, answers and reasons come from agents and tools: characters that are 
 that no report can control a terminal or break a file format.
 """
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from harness.reports.durations import PrintedEnd
@@ -28,6 +31,19 @@ ENCODINGS: Mapping[EncodingFault, str] = {
     "list_of_one": "list of one instead of the value",
     "one_without_list": "value instead of a list",
 }
+
+
+@cache
+def glossary() -> str:
+    """The page of `docs/reference/`, which explains the words of the reports, too."""
+    return (files("harness.reports") / "glossary.md").read_text(encoding="utf-8")
+
+
+@cache
+def meanings() -> Mapping[str, str]:
+    """Word of the glossary -> the sentence behind it."""
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", glossary(), re.MULTILINE)
+    return {name.strip(): says.replace("`", "") for names, says in rows for name in names.split(",")}
 
 
 def share(rate: Rate) -> str:

@@ -21,7 +21,7 @@ def test_runs_are_listed_with_their_figures_the_newest_first(client: httpx.Clien
     row = re.search(r'<tr data-href="/runs/after".*?</tr>', text, re.DOTALL)
     assert row is not None
     assert "67 %" in row[0]
-    assert "loop trap 2" in row[0]
+    assert re.search(r'<abbr title="The agent repeats[^"]*">loop trap</abbr> 2', row[0])
 
 
 def test_a_filter_is_part_of_the_address(client: httpx.Client) -> None:
@@ -98,7 +98,9 @@ def test_two_runs_are_compared_up_to_the_first_divergence(client: httpx.Client) 
     text = client.get("/compare?before=before&after=after").text
     assert ["case-0005"] == re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', text)
     fixed = client.get("/compare?before=before&after=after&show=fixed").text
-    assert ["case-0000", "case-0001"] == re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1\?show=fixed"', fixed)
+    assert ["case-0000", "case-0001"] == re.findall(
+        r'<tr data-href="/compare/before/after/([^/]+)/1\?show=fixed"', fixed
+    )
     every = client.get("/compare?run=after&run=before&show=all").text
     found = re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1\?show=all"', every)
     assert (["case-0005", "case-0000", "case-0001"], 6) == (found[:3], len(found))

@@ -13,7 +13,7 @@ from tests.reports.app.client import entered
 from tests.reports.html.runs import HOSTILE, mocked_and_live, store
 
 ROOT = Path(__file__).parents[3]
-PAGES = ("/", "/trend", "/drift", "/issues", "/cassettes", "/forks", "/optimisations")
+PAGES = ("/", "/compare", "/trend", "/drift", "/issues", "/cassettes", "/forks", "/optimisations")
 
 
 def test_every_page_of_the_navigation_opens_with_and_without_content(client: httpx.Client, tmp_path: Path) -> None:
@@ -29,9 +29,14 @@ def test_every_page_of_the_navigation_opens_with_and_without_content(client: htt
             assert (200, True) == (answer.status_code, "<code>" in answer.text), f"{path} does not say what to type"
 
 
-def test_the_trend_shows_a_suite_by_release(client: httpx.Client) -> None:
+def test_the_trend_shows_a_suite_by_release(client: httpx.Client, tmp_path: Path) -> None:
     text = client.get("/trend?suite=s").text
     assert "task success" in text
+    assert "<svg" not in text, "no agent has two releases"
+    for month in (1, 2):
+        store(tmp_path / "runs", f"r{month}", failing=range(month), created=f"2026-0{month}-01T00:00:00Z")
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as own:
+        assert 'role="img" aria-label="r1: 83 %; r2: 67 %"' in own.get("/trend").text
     assert 404 == client.get("/trend?suite=none").status_code
 
 

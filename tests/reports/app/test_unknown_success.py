@@ -11,7 +11,7 @@ from tests.reports.html.runs import store
 
 
 def _words(page: str) -> str:
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", page)))
+    return re.sub(r"\s+(,?)", r"\1 ", unescape(re.sub(r"<[^>]+>", " ", page))).replace(",  ", ", ")
 
 
 def test_the_app_shows_what_is_unknown_beside_each_rate(tmp_path: Path) -> None:
