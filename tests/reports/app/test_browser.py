@@ -32,7 +32,7 @@ def kind(path: str) -> str:
     path, _, query = path.partition("?")
     own = (*RUNS, "drive_thru", "counter", "complete", "polite", r"order-[a-z]+-\d+", r"case-\d+", r"\d+")
     names = "|".join((*own, r"default%3A\w+", "[0-9a-f]{12}"))
-    asked = "&".join(sorted(one.partition("=")[0] for one in query.split("&") if one))
+    asked = "&".join(sorted({one.partition("=")[0] for one in query.split("&") if one} - {"sort"}))
     return re.sub(rf"(?<=/)({names})(?=/|$)", "*", path.partition("#")[0]) + (f"?{asked}" if asked else "")
 
 
