@@ -192,31 +192,14 @@ class AnnotationQueue:
         ]
 
     def shown(self, asked: QueuedQuestion) -> JsonObject:
-        """What the annotator sees of a question. Raises HarnessError if its trial cannot be read."""
-        work = asked.loaded()
-        criterion, trial = work.criterion, work.subject.trial
-        label = self._labels.get(work.item)
-        case = work.subject.case
+        """What the annotator sees beside criterion and evidence. Raises HarnessError if the trial cannot be read."""
+        label = self._labels.get(asked.item)
         return {
-            "case": trial.case_id,
-            "attempt": trial.attempt,
-            "about": "" if case is None else case.description,
-            "criterion": criterion.id,
-            "version": criterion.version,
-            "domain": criterion.domain,
-            "critical": criterion.critical,
-            "statement": criterion.statement,
-            "fail": criterion.fail,
-            "eligibility": criterion.applies_when,
-            "evidence": [
-                {"ref": piece.ref, "kind": piece.kind, "who": piece.who, "text": piece.text, "trimmed": piece.trimmed}
-                for piece in work.evidence
-            ],
-            "steps": [*_steps(work)],
+            "steps": [*_steps(asked.loaded())],
             "answer": None if label is None else label.answer,
             "step": None if label is None else label.step,
             "note": "" if label is None else label.note,
-            "others": self._shown_others(work.item),
+            "others": self._shown_others(asked.item),
         }
 
     def answer(self, work: QueuedQuestion, answer: PersonAnswer, note: str = "", step: int | None = None) -> Label:

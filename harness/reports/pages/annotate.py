@@ -52,17 +52,13 @@ def choosing(ask: Ask) -> Page:
     """`/annotate?run=&rubric=`: a run, then a rubric, then who annotates."""
     name, rubric = ask.query.get("run", ""), ask.query.get("rubric", "")
     if not name:
-        body = _runs(ask)
+        lead = tag("p", "A label belongs to what the agent did, and holds in every run.", class_="prose")
+        body = fragment(lead, run_choice(ask.project, "annotate"))
     elif not rubric:
         body = _rubrics(ask, ask.project.run(name))
     else:
         body = _begin(ask, ask.project.run(name), rubric)
     return Page(title="Annotate", body=fragment(tag("h1", "Annotate"), body), section="Annotate")
-
-
-def _runs(ask: Ask) -> Markup:
-    lead = "Choose the run whose trials are labelled. A label belongs to what the agent did, and holds in every run."
-    return fragment(tag("p", lead, class_="prose"), run_choice(ask.project, "annotate"))
 
 
 def _rubrics(ask: Ask, folder: RunFolder) -> Markup:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from typing import Final, Generic, TypeVar
 
 from harness.errors import HarnessError, UsageError
@@ -57,53 +57,23 @@ class RunQuestions:
     _found: dict[LabelItem, StoredQuestion] = field(default_factory=dict)
     _read: set[TrialKey] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
-    _reading: Thread | None = None
 
-    def within(self, seconds: float) -> tuple[StoredQuestion, ...] | None:
-        """All questions; None where finding them takes longer, which then goes on."""
-        waiting = self._waiting()
-        if waiting:
-            self._begun().join(seconds)
-            waiting = self._waiting()
-        return None if waiting else self.questions
-
-    @property
-    def questions(self) -> tuple[StoredQuestion, ...]:
-        """Those that were found so far."""
-        with self._lock:
-            return tuple(self._found.values())
-
-    @property
-    def progress(self) -> tuple[int, int]:
-        """Trials that were read, of how many."""
-        return len(self._read), len(self._read) + len(self._waiting())
-
-    def _waiting(self) -> list[TrialKey]:
-        """Trials that have ended and were not read; each is checked for links when it is read."""
-        planned = [(one.case_id, one.attempt) for one in self.folder.manifest.planned]
-        return list(self.folder.committed_among(key for key in planned if key not in self._read))
-
-    def _begun(self) -> Thread:
-        with self._lock:
-            if self._reading is None or not self._reading.is_alive():
-                self._reading = Thread(target=self._read_all, name="questions", daemon=True)
-                self._reading.start()
-            return self._reading
-
-    def _read_all(self) -> None:
+    def found(self) -> tuple[StoredQuestion, ...]:
+        """All questions. The first call reads every trial, a later one those that have ended since."""
         cases = {case.id: case for case in self.suite.cases}
-        for key in self._waiting():
-            if self.closing.is_set():
-                return
-            try:
-                found = list(self._questions(key, cases.get(key[0])))
-            except HarnessError as error:
-                self.problems[key] = error.message
-                found = []
-            with self._lock:
-                for one in found:
-                    self._found.setdefault(one.item, one)
+        planned = [(one.case_id, one.attempt) for one in self.folder.manifest.planned]
+        with self._lock:
+            # A trial is checked for links when it is read.
+            for key in self.folder.committed_among(key for key in planned if key not in self._read):
+                if self.closing.is_set():
+                    break
+                try:
+                    for one in self._questions(key, cases.get(key[0])):
+                        self._found.setdefault(one.item, one)
+                except HarnessError as error:
+                    self.problems[key] = error.message
                 self._read.add(key)
+            return tuple(self._found.values())
 
     def _questions(self, key: TrialKey, case: Case | None) -> Iterator[StoredQuestion]:
         trial = self.folder.trial(*key)
@@ -175,17 +145,16 @@ class Annotations:
         return LabelFile(label_path(self._project, suite.name, rubric.name))
 
     def questions(self, folder: RunFolder, suite: Suite, rubric: Rubric) -> RunQuestions:
-        """The questions of the run, read or being read."""
+        """The questions of the run."""
         key = (str(folder.path), folder.manifest.created, suite.digest, rubric.digest)
         return self._questions.got(
             key, lambda: RunQuestions(folder=folder, suite=suite, rubric=rubric, closing=self._closing)
         )
 
-    def queue(
-        self, questions: RunQuestions, found: tuple[StoredQuestion, ...], person: AnnotatorSession, criterion: str = ""
-    ) -> AnnotationQueue:
+    def queue(self, questions: RunQuestions, person: AnnotatorSession, criterion: str = "") -> AnnotationQueue:
         """The queue of one person, with what was labelled by now; of one criterion where one is named."""
         rubric, suite = questions.rubric, questions.suite
+        found = questions.found()
         wanted = [one for one in found if criterion in ("", one.criterion.id, one.criterion.id.rpartition(".")[0])]
         key = (str(questions.folder.path), rubric.digest, person.model_dump_json(), criterion, len(wanted))
         queue = self._queues.got(key, lambda: AnnotationQueue(rubric, self.file(suite, rubric), person, wanted))

@@ -141,7 +141,7 @@ def _choice(ask: Ask) -> Markup:
         empty(said, "harness compare BEFORE AFTER", "does the same in a terminal."),
         filters(
             choice("before", "before", names, ask.query.get("before", ""), otherwise="the suite's baseline"),
-            choice("after", "after", names, ask.query.get("after", names[0]), otherwise="choose"),
+            choice("after", "after", names, next(iter(ask.ticked), names[0]), otherwise="choose"),
             action="/compare",
         ),
     )
@@ -181,9 +181,11 @@ def _compared(ask: Ask, before: str, after: str) -> Comparison:
 def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:
     found, success = sides.found, sides.found.success
     fixed, regressed = len(sides.fixed), len(sides.regressed)
+    lost = f"{len(found.hidden)} of them succeeded before and cannot be determined now"
+    hidden = lost if found.hidden else "succeeded before"
     tiles = (
         ("Success", f"{share_words(success.before)} → {share_words(success.after)}", f"{success.pairs} pairs"),
-        ("Regressed", link(sides.path(show="regressed"), str(regressed)), _hidden(found) or "succeeded before"),
+        ("Regressed", link(sides.path(show="regressed"), str(regressed)), hidden),
         ("Fixed", link(sides.path(show="fixed"), str(fixed)), "failed before"),
     )
     boxes = [
@@ -403,11 +405,6 @@ def _conditions(found: Sequence[ManifestDifference]) -> Markup:
     return fragment(
         tag("h2", "Conditions"), table(("what", "before", "after", "note"), rows, caption="Conditions that differ")
     )
-
-
-def _hidden(found: Comparison) -> str:
-    lost = len(found.hidden)
-    return f"{lost} of them succeeded before and cannot be determined now" if lost else ""
 
 
 def _metric(one: MetricChange) -> Markup:

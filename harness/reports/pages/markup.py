@@ -132,8 +132,8 @@ class Order(Generic[_T]):
 
 def asked_path(path: str, query: Mapping[str, str], **changed: str | int) -> str:
     """The address of a list with other parts of its query, from its first page."""
-    kept = {key: value for key, value in query.items() if key != "page"}
-    return path_of(*(unquote(part) for part in path.split("/") if part), **{**kept, **changed})
+    asked = {key: value for key, value in query.items() if key != "page"} | changed
+    return path_of(*map(unquote, path.strip("/").split("/")), **asked)
 
 
 def table(

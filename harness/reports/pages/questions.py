@@ -15,6 +15,7 @@ from harness.judging.annotation import (
     QueueEntry,
 )
 from harness.judging.labels import PersonAnswer
+from harness.judging.rubrics import Criterion
 from harness.judging.transcripts import Piece
 from harness.reports.pages.annotations import RunQuestions
 from harness.reports.pages.markup import (
@@ -62,7 +63,7 @@ def session_page(own: AnnotationQueue, asked: Sequence[QueuedQuestion], address:
     numbers = {piece.ref: number for number, piece in enumerate(pieces)}
     subject = works[0].subject
     about = "" if subject.case is None else subject.case.description
-    forms = [_form(own.shown(one), address(one.criterion.id), _looks_at(one, numbers)) for one in works]
+    forms = [_form(one.criterion, own.shown(one), address(one.criterion.id), _looks_at(one, numbers)) for one in works]
     criteria = tag("section", tag("h2", f"Criteria: {len(forms)}", id="criteria"), *forms, aria_labelledby="criteria")
     return fragment(
         tag("h1", f"{subject.trial.case_id} / {subject.trial.attempt}"),
@@ -141,7 +142,7 @@ def _class(kind: str) -> str:
     return "pre" if kind in ("call", "result", "state", "profile") else "prose"
 
 
-def _form(given: JsonObject, action: str, looks_at: Markup | None) -> Markup:
+def _form(own: Criterion, given: JsonObject, action: str, looks_at: Markup | None) -> Markup:
     shown = cast(dict[str, Any], given)
     buttons = [
         tag(
@@ -152,7 +153,7 @@ def _form(given: JsonObject, action: str, looks_at: Markup | None) -> Markup:
             value=value,
             data_key=key,
             aria_pressed="true" if shown["answer"] == value else "false",
-            disabled=value == "not_eligible" and not shown["eligibility"],
+            disabled=value == "not_eligible" and not own.applies_when,
         )
         for value, words, key in _BUTTONS
     ]
@@ -165,10 +166,10 @@ def _form(given: JsonObject, action: str, looks_at: Markup | None) -> Markup:
     note = tag("textarea", shown["note"], name="note", maxlength="2000", rows="1", data_key="c", data_kept=True)
     return tag(
         "form",
-        tag("p", f"{shown['domain']}: {shown['criterion']} ", chip("critical", "bad") if shown["critical"] else None),
-        tag("h3", shown["statement"]),
-        tag("p", tag("b", "Fails when: "), shown["fail"], class_="prose") if shown["fail"] else None,
-        tag("p", tag("b", "Applies when: "), shown["eligibility"], class_="prose") if shown["eligibility"] else None,
+        tag("p", f"{own.domain}: {own.id} ", chip("critical", "bad") if own.critical else None),
+        tag("h3", own.statement),
+        tag("p", tag("b", "Fails when: "), own.fail, class_="prose") if own.fail else None,
+        tag("p", tag("b", "Applies when: "), own.applies_when, class_="prose") if own.applies_when else None,
         looks_at,
         *_others(shown["others"]),
         tag("label", tag("span", "if it fails: the step that decided it"), step) if shown["steps"] else None,
@@ -178,15 +179,13 @@ def _form(given: JsonObject, action: str, looks_at: Markup | None) -> Markup:
         method="post",
         action=action,
         class_="question answers",
-        id=f"criterion-{shown['criterion']}",
+        id=f"criterion-{own.id}",
         tabindex="-1",
-        aria_label=shown["criterion"],
+        aria_label=own.id,
         data_open=shown["answer"] is None,
     )
 
 
-_WITHIN_S: Final = 1.0
-"""For finding the questions of a run; what takes longer goes on while the page waits."""
 _QUEUE: Final = "/annotate/{run}/{rubric}"
 _SESSION: Final = _QUEUE + "/{case}/{attempt}"
 _TAG: Final = re.compile(r"(?<!\w)#(\w[\w-]{0,40})")
@@ -209,8 +208,6 @@ def queue(ask: Ask) -> Page:
     person = _person(ask)
     found = _questions(ask)
     own = _queue(ask, found, person)
-    if own is None:
-        return _waiting(ask, found)
     wanted, every = ask.query.get("tag", ""), own.places()
     places = [one for one in every if not wanted or wanted in _TAG.findall(one.note)]
     pages = pages_of(len(places))
@@ -231,8 +228,11 @@ def queue(ask: Ask) -> Page:
         _crumbs(ask),
         tag("h1", f"{person.name} {_does(person)} {found.rubric.name}"),
         _progress(own),
-        *(tag("p", f"{case} / {attempt}: {why}", class_="alert") for (case, attempt), why in _unread(found)),
-        _next_open(ask, own),
+        *(
+            tag("p", f"{case} / {attempt}: {why}", class_="alert")
+            for (case, attempt), why in list(found.problems.items())[:20]
+        ),
+        tag("p", _open_link(ask, following)) if (following := _open_after(ask, every)) is not None else None,
         _tags(ask, every),
         table(heads, rows, caption="Questions", class_="plain list")
         if rows
@@ -258,8 +258,6 @@ def session(ask: Ask) -> Page:
     person = _person(ask)
     found = _questions(ask)
     own = _queue(ask, found, person)
-    if own is None:
-        return _waiting(ask, found)
     body = fragment(
         tag("p", link(_path(ask), "All questions", data_up=True), class_="crumbs"),
         _progress(own),
@@ -278,8 +276,6 @@ def session(ask: Ask) -> Page:
 def piece(ask: Ask) -> Page:
     """`.../pieces/{piece}`: one piece of the evidence whole."""
     own = _queue(ask, _questions(ask), _person(ask))
-    if own is None:
-        raise UsageError("the questions of this run are still being read", remedy="load the page again")
     return Page(title="", body=whole_piece(_asked(ask, own), ask.place["piece"]), part=True)
 
 
@@ -289,8 +285,6 @@ def answer(ask: Ask) -> str:
     if given not in get_args(PersonAnswer):
         raise UsageError(f"{given[:40]!r} is not an answer", remedy=f"one of: {', '.join(get_args(PersonAnswer))}")
     own = _queue(ask, _questions(ask), _person(ask))
-    if own is None:
-        raise UsageError("the questions of this run are still being read", remedy="answer again in a moment")
     case, attempt = _trial(ask)
     asked = own.find(case, attempt, ask.place["criterion"])
     open_before = {(one.case_id, one.attempt, one.criterion) for one in own.places() if one.answer is None}
@@ -316,11 +310,8 @@ def _questions(ask: Ask) -> RunQuestions:
     return own.questions(folder, suite, own.rubric(suite, ask.place["rubric"]))
 
 
-def _queue(ask: Ask, found: RunQuestions, person: AnnotatorSession) -> AnnotationQueue | None:
-    questions = found.within(_WITHIN_S)
-    if questions is None:
-        return None
-    return ask.project.annotations.queue(found, questions, person, ask.query.get("criterion", ""))
+def _queue(ask: Ask, found: RunQuestions, person: AnnotatorSession) -> AnnotationQueue:
+    return ask.project.annotations.queue(found, person, ask.query.get("criterion", ""))
 
 
 def _person(ask: Ask) -> AnnotatorSession:
@@ -374,11 +365,6 @@ def _progress(own: AnnotationQueue) -> Markup:
     return tag("p", bar, f" {done} of {len(places)} answered", class_="progress", role="status")
 
 
-def _next_open(ask: Ask, own: AnnotationQueue) -> Markup | None:
-    following = _open_after(ask, own.places())
-    return None if following is None else tag("p", _open_link(ask, following))
-
-
 def _open_link(ask: Ask, trial: TrialKey) -> Markup:
     return link(_path(ask, *trial), "Next open ", tag("kbd", "o"), data_key="o")
 
@@ -406,21 +392,6 @@ def _around(ask: Ask, own: AnnotationQueue) -> Markup:
     if following is not None:
         links.append(_open_link(ask, following))
     return tag("nav", *links, class_="pager", aria_label="Trials")
-
-
-def _waiting(ask: Ask, found: RunQuestions) -> Page:
-    read, every = found.progress
-    bar = tag("progress", max=max(1, every), value=read, aria_label="Trials that were read")
-    body = fragment(
-        _crumbs(ask),
-        tag("h1", "The questions are being found"),
-        tag("p", bar, f" {read} of {every} trials were read. The page goes on by itself.", role="status"),
-    )
-    return Page(title="Annotate", body=body, section="Annotate", again_after_s=2)
-
-
-def _unread(found: RunQuestions) -> Iterator[tuple[tuple[str, int], str]]:
-    yield from list(found.problems.items())[:20]
 
 
 PAGES = PageSet(

@@ -60,7 +60,6 @@ _RESULTS = ("failed", "passed", "unknown")
 LISTED = ("result", "category", "mode", "rule")
 """What a figure of the page filters the trials by."""
 _MOST_BARS = 40
-_OTHERS = 200
 _FEW = 50
 """Trials that are read for the page itself."""
 
@@ -82,7 +81,7 @@ def run(ask: Ask) -> Page:
         _broken(name, lines),
         *_judged(folder),
         fold("Conditions", facts(_conditions(manifest))),
-        *(() if ask.texts is not None else _actions(ask, name, folder)),
+        *(() if ask.texts is not None else _actions(name, folder)),
     )
     modules = ("live.js",) if running else ()
     return Page(title=name, body=body, section="Runs", modules=modules)
@@ -195,8 +194,11 @@ def _durations(folder: RunFolder) -> Markup | None:
 
 def durations(ask: Ask) -> Page:
     """`/runs/{run}/durations`: the part that the page of a run with many trials loads."""
-    shown = _durations(ask.project.run(ask.place["run"]))
-    return Page(title="", body=shown or tag("p", "No duration is known.", class_="dim"), part=True)
+    return Page(
+        title="",
+        body=_durations(ask.project.run(ask.place["run"])) or tag("p", "No duration is known.", class_="dim"),
+        part=True,
+    )
 
 
 def _lazy_durations(name: str) -> Markup:
@@ -231,9 +233,13 @@ def _judged(folder: RunFolder) -> Iterator[Markup]:
     yield from section_tables(map(judged_section, judged_run(folder)))
 
 
-def _actions(ask: Ask, name: str, folder: RunFolder) -> Iterator[Markup | None]:
-    yield tag("div", _compare(ask, name, folder.manifest), _tagging(name, folder), class_="tools")
-    yield _more(name)
+def _actions(name: str, folder: RunFolder) -> Iterator[Markup | None]:
+    compared = link(path_of("compare", after=name), "Compare with the baseline")
+    other = link(path_of("compare", run=name), "Compare with another run")
+    yield tag("div", compared, other, _tagging(name, folder), class_="tools")
+    pages = (("annotate", "Annotate"), ("workbench", "Workbench"), ("themes", "Themes"))
+    links = [tag("li", link(path_of(page, run=name), title)) for page, title in pages]
+    yield tag("nav", tag("ul", *links), class_="versions", aria_label="More of this run")
 
 
 def _stopped(folder: RunFolder, running: bool, name: str) -> Markup | None:
@@ -260,31 +266,6 @@ def _conditions(manifest: RunManifest) -> list[tuple[str, Markup | str]]:
     found += [(key, value) for key, value in optional if value]
     found += [("variable", f"{key}={value}") for key, value in list(manifest.variables.items())[:20]]
     return found
-
-
-def _compare(ask: Ask, name: str, manifest: RunManifest) -> Markup | None:
-    """A choice of the other runs of the suite, the newest first."""
-    others = [
-        entry.name
-        for entry in ask.project.index.entries()
-        if entry.manifest is not None and entry.manifest.suite == manifest.suite and entry.name != name
-    ]
-    if not others:
-        return None
-    shown = [tag("option", other, value=other) for other in others[:_OTHERS]]
-    chooser = tag("label", tag("span", "compare with"), tag("select", *shown, name="before"))
-    hidden = tag("input", type="hidden", name="after", value=name)
-    form = tag(
-        "form", chooser, hidden, tag("button", "Compare", class_="quiet"), method="get", action="/compare", class_="act"
-    )
-    return fragment(form, link(path_of("compare", after=name), "Compare with the baseline"))
-
-
-def _more(name: str) -> Markup:
-    """What else there is of the run."""
-    pages = (("annotate", "Annotate"), ("workbench", "Workbench"), ("themes", "Themes"))
-    links = [tag("li", link(path_of(page, run=name), title)) for page, title in pages]
-    return tag("nav", tag("ul", *links), class_="versions", aria_label="More of this run")
 
 
 def _tagging(name: str, folder: RunFolder) -> Markup:

@@ -138,8 +138,8 @@ def test_a_name_that_cannot_be_is_refused(name: str) -> None:
 
 
 def test_the_evidence_is_what_a_judge_would_be_shown(tmp_path: Path) -> None:
-    shown = _shown(queue(tmp_path, "ann", work("a")))["evidence"]
-    assert ["Tea please, I am a.", "One tea."] == [piece["text"] for piece in shown]
+    asked = queue(tmp_path, "ann", work("a")).queue[0].loaded()
+    assert ["Tea please, I am a.", "One tea."] == [piece.text for piece in asked.evidence]
 
 
 def test_one_person_on_two_pages_revises_and_contradicts_nobody(tmp_path: Path) -> None:
