@@ -86,9 +86,6 @@ class RunQuestions:
             )
 
 
-_SAMPLE: Final = 10
-
-
 def _asks(rubric: Rubric, subject: JudgedTrial) -> bool:
     """A rubric of the user needs one who speaks more than once."""
     spoken = sum(piece.kind == "user" for piece in subject.transcript.pieces)
@@ -131,7 +128,7 @@ class Annotations:
         """The rubrics that ask something about one of the first trials; all of them while no trial can be read."""
         cases = {case.id: case for case in suite.cases}
         subjects = []
-        for key in islice(folder.committed(), _SAMPLE):
+        for key in islice(folder.committed(), 10):
             with suppress(HarnessError):  # the list of questions names what cannot be read
                 if (trial := folder.trial(*key)) is not None:
                     subjects.append(JudgedTrial.of(folder.manifest.run, trial, cases.get(trial.case_id)))

@@ -50,7 +50,6 @@ from harness.values import canonical_json
 _FAR = 1000
 """Steps of each trial that are aligned."""
 _KEPT = 8
-_LISTED = 200
 _KINDS = ("regressed", "fixed", "changed", "all")
 _HEADS = ("trial", "before", "after", "category")
 
@@ -130,7 +129,7 @@ def compare(ask: Ask) -> Page:
 
 def _choice(ask: Ask) -> Markup:
     """What stands here until two runs are chosen."""
-    names = [entry.name for entry in ask.project.index.entries() if entry.manifest is not None][:_LISTED]
+    names = [entry.name for entry in ask.project.index.entries() if entry.manifest is not None][:200]
     if not names:
         return fragment(
             tag("h1", "Comparison"), empty("There are no runs yet.", "harness run SUITE", "makes the first.")

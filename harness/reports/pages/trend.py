@@ -114,8 +114,7 @@ def _chart(one: AgentTrend) -> Iterator[Markup]:
     if line is None or len(line.points) < 2:
         return
     said = [f"{bounded(point.release, 40)}: {percent(point.value)}" for point in line.points]
-    shown = zip(line.points, said, strict=True)
-    points = [Point(value=point.value, interval=point.interval, title=title) for point, title in shown]
+    points = [Point(value=one.value, interval=one.interval, title=said[at]) for at, one in enumerate(line.points)]
     yield tag(
         "figure",
         tag("figcaption", "Success by release, from 0 to 100 %, with 95 % intervals"),
