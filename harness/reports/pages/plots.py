@@ -75,9 +75,9 @@ def _bar(one: Bar) -> Markup:
     return _svg(100, 12, *parts)
 
 
-def histogram(title: str, values: Sequence[float], words: Sequence[str], href: str | None = None) -> Markup | None:
+def histogram(title: str, values: Sequence[float], words: Sequence[str], href: str) -> Markup | None:
     """How a quantity is distributed over trials. `words`: its least, middle and largest value; None for no values."""
-    head = tag("figcaption", title if href is None else link(href, title))
+    head = tag("figcaption", link(href, title))
     if not values:
         return None
     low, high = min(values), max(values)

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
-from harness.errors import HarnessError, UsageError
+from harness.errors import UsageError
 from harness.reports.pages.markup import (
     PER_PAGE,
     UNKNOWN,
@@ -37,7 +36,7 @@ from harness.reports.pages.markup import (
     when,
     words,
 )
-from harness.reports.pages.plots import Bar, bars, duration, histogram, middle
+from harness.reports.pages.plots import Bar, bars, histogram, middle
 from harness.reports.pages.progress import is_running
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import RunFigures, TrialLine, failed_first, interval_of
@@ -60,8 +59,6 @@ _RESULTS = ("failed", "passed", "unknown")
 LISTED = ("result", "category", "mode", "rule")
 """What a figure of the page filters the trials by."""
 _MOST_BARS = 40
-_FEW = 50
-"""Trials that are read for the page itself."""
 
 
 def run(ask: Ask) -> Page:
@@ -76,7 +73,7 @@ def run(ask: Ask) -> Page:
         tag("div", tag("h1", name), *(chip(one) for one in tags_of(folder.path)), class_="title"),
         _stopped(folder, running, name),
         tiles(figures, running, name),
-        _plots(ask, name, folder, lines),
+        _plots(name, lines),
         _trials(ask, name, lines),
         _broken(name, lines),
         *_judged(folder),
@@ -126,7 +123,7 @@ def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
     )
 
 
-def _plots(ask: Ask, name: str, folder: RunFolder, lines: Sequence[TrialLine]) -> Markup | None:
+def _plots(name: str, lines: Sequence[TrialLine]) -> Markup | None:
     """Each bar leads to its trials."""
     if not lines:
         return None
@@ -138,7 +135,6 @@ def _plots(ask: Ask, name: str, folder: RunFolder, lines: Sequence[TrialLine]) -
         _plot("Success by category", bars(list(_rates(name, categories))[:_MOST_BARS], caption="Success by category")),
         _plot("Failure modes", bars(_modes(name, failing, len(lines)), caption="Failure modes")) if failing else None,
         *_histograms(name, lines),
-        _durations(folder) if ask.texts is not None or len(lines) <= _FEW else _lazy_durations(name),
     ]
     return tag("section", *parts, class_="plots", aria_label="Plots of the run")
 
@@ -179,31 +175,6 @@ def _histograms(name: str, lines: Sequence[TrialLine]) -> Iterator[Markup | None
     for title, values, worded in known:
         ends = [worded(one) for one in (min(values), middle(values), max(values))] if values else []
         yield histogram(title, values, ends, path_of("runs", name, sort=f"-{title.lower()}"))
-
-
-def _durations(folder: RunFolder) -> Markup | None:
-    """Of the trials, which are read for it."""
-    values = []
-    for line in folder.manifest.planned:
-        with suppress(HarnessError):  # the trial's own page tells what is wrong with it
-            trial = folder.trial(line.case_id, line.attempt)
-            values += [1000 * trial.duration_s] if trial is not None and trial.duration_s is not None else []
-    ends = [duration(one) for one in (min(values), middle(values), max(values))] if values else []
-    return histogram("Duration", values, ends)
-
-
-def durations(ask: Ask) -> Page:
-    """`/runs/{run}/durations`: the part that the page of a run with many trials loads."""
-    return Page(
-        title="",
-        body=_durations(ask.project.run(ask.place["run"])) or tag("p", "No duration is known.", class_="dim"),
-        part=True,
-    )
-
-
-def _lazy_durations(name: str) -> Markup:
-    button = tag("button", "Show", type="button", class_="quiet small", data_load=path_of("runs", name, "durations"))
-    return tag("figure", tag("figcaption", "Duration"), button, data_part=True)
 
 
 def _broken(name: str, lines: Sequence[TrialLine]) -> Markup | None:
@@ -368,4 +339,4 @@ def _row(name: str, line: TrialLine, asked: Mapping[str, str]) -> Markup:
     )
 
 
-PAGES = PageSet(shows={"/runs/{run}": run, "/runs/{run}/durations": durations}, acts={"/runs/{run}/stop": stop})
+PAGES = PageSet(shows={"/runs/{run}": run}, acts={"/runs/{run}/stop": stop})
