@@ -52,7 +52,6 @@ _BUTTONS: Final[tuple[tuple[PersonAnswer, str, str], ...]] = (
     ("unsure", "Cannot tell", "u"),
 )
 _LONG: Final = 1800
-_MOST_LINKS: Final = 12
 _WHOLE: Final = 2_000_000
 
 
@@ -60,10 +59,9 @@ def session_page(own: AnnotationQueue, asked: Sequence[QueuedQuestion], address:
     """Every question of one trial beside the evidence. `address`: of the trial's page or of what lies below it."""
     works = _works(asked)
     pieces = _pieces(works)
-    numbers = {piece.ref: number for number, piece in enumerate(pieces)}
     subject = works[0].subject
     about = "" if subject.case is None else subject.case.description
-    forms = [_form(one.criterion, own.shown(one), address(one.criterion.id), _looks_at(one, numbers)) for one in works]
+    forms = [_form(one.criterion, own.shown(one), address(one.criterion.id)) for one in works]
     criteria = tag("section", tag("h2", f"Criteria: {len(forms)}", id="criteria"), *forms, aria_labelledby="criteria")
     return fragment(
         tag("h1", f"{subject.trial.case_id} / {subject.trial.attempt}"),
@@ -90,16 +88,6 @@ def _pieces(works: Sequence[AnnotationTask]) -> list[Piece]:
     """What a judge of any of the questions would be shown."""
     wanted = {piece.ref for one in works for piece in one.evidence}
     return [piece for piece in works[0].subject.transcript.pieces if piece.ref in wanted]
-
-
-def _looks_at(work: AnnotationTask, numbers: Mapping[str, int]) -> Markup | None:
-    """Links to the pieces of a criterion that a judge is not shown all of them for."""
-    own = [piece.ref for piece in work.evidence]
-    if len(own) == len(numbers):
-        return None
-    links = [fragment(link(f"#piece-{numbers[ref]}", ref), " ") for ref in own[:_MOST_LINKS]]
-    rest = f"and {len(own) - _MOST_LINKS} more" if len(own) > _MOST_LINKS else None
-    return tag("p", "judges see ", *links, rest, class_="dim") if own else None
 
 
 def _others(given: Sequence[dict[str, Any]]) -> Iterator[Markup]:
@@ -142,7 +130,7 @@ def _class(kind: str) -> str:
     return "pre" if kind in ("call", "result", "state", "profile") else "prose"
 
 
-def _form(own: Criterion, given: JsonObject, action: str, looks_at: Markup | None) -> Markup:
+def _form(own: Criterion, given: JsonObject, action: str) -> Markup:
     shown = cast(dict[str, Any], given)
     buttons = [
         tag(
@@ -170,7 +158,6 @@ def _form(own: Criterion, given: JsonObject, action: str, looks_at: Markup | Non
         tag("h3", own.statement),
         tag("p", tag("b", "Fails when: "), own.fail, class_="prose") if own.fail else None,
         tag("p", tag("b", "Applies when: "), own.applies_when, class_="prose") if own.applies_when else None,
-        looks_at,
         *_others(shown["others"]),
         tag("label", tag("span", "if it fails: the step that decided it"), step) if shown["steps"] else None,
         tag("div", *buttons, class_="answers-row"),
