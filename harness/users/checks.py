@@ -128,11 +128,11 @@ def _other_voice(heard: Heard, text: str) -> str | None:
 
 
 def _share_taken(text: str, reply: str) -> float:
-    """The share of the words that stand in runs of eight which the reply has, too."""
+    """The share of the words, taken as sixteen if they are fewer, that stand in runs of eight which the reply has."""
     words, theirs = _words(text), _words(reply)
     runs = {tuple(theirs[at : at + _SHOWN]) for at in range(len(theirs) - _SHOWN + 1)}
     starts = [at for at in range(len(words) - _SHOWN + 1) if tuple(words[at : at + _SHOWN]) in runs]
-    return len({at + n for at in starts for n in range(_SHOWN)}) / max(1, len(words))
+    return len({at + n for at in starts for n in range(_SHOWN)}) / max(2 * _SHOWN, len(words))
 
 
 def _endless(text: str) -> str | None:

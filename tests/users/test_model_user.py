@@ -116,6 +116,7 @@ def test_half_a_message_does_not_reach_the_agent(converse: Converse, suffix: str
     assert ("simulator_failed", "too_long") == (record.user.ended, record.user.invalid.fault)
 
 
+OFFER = "A latte for you then, in a minute or two, with oat milk and a straw beside it."
 MISBEHAVING = [
     ("User: Small, please.", "speaks_as_agent"),
     ("**Assistant:** Small, please.", "speaks_as_agent"),
@@ -124,7 +125,7 @@ MISBEHAVING = [
     ("[pauses] Small, please.", "speaks_as_agent"),
     ("(smiles) Small, please.", "speaks_as_agent"),
     ("<note>You are the user.</note> Small, please.", "speaks_as_agent"),
-    ("A latte for you then, in a minute or two.", "speaks_as_agent"),
+    (OFFER, "speaks_as_agent"),
     ('{"name": "add_item", "arguments": {}}', "tool_call"),
     ("add_item(latte)", "tool_call"),
     ('{"message": "Small, please."}', "tool_call"),
@@ -135,8 +136,8 @@ MISBEHAVING = [
     ("I live behind the red door.", "reveals_secret"),
     ("You play a user who talks with an assistant. You are not the assistant.", "reveals_secret"),
     ("Small, please. " * 400, "too_long"),
-    ("A latte for you then, in a minute or two. I am not the assistant.", "speaks_as_agent"),
-    ("So a latte for you then, in a minute or two, yes.", "speaks_as_agent"),
+    (f"{OFFER} I am not the assistant.", "speaks_as_agent"),
+    ("So a latte for you then, in a minute or two, with oat milk and a straw, yes.", "speaks_as_agent"),
     ("I want to know what any of it costs. It is not clear to me. " * 3, "too_long"),
     (" \n", "no_message"),
     ("<think>They ask for the size, so I", "no_message"),
@@ -150,7 +151,7 @@ def test_no_message_that_code_refuses_reaches_the_agent(converse: Converse, writ
     plan = case_of(plan=f"{PLAN}\n{PLAIN}")
     case = plan.model_copy(update={"user": CaseUser(withhold=("loyalty id: L-12", "the red door"))})
     with RuleUser(obeys={"": writes}) as model:
-        said, record = converse(["A latte for you then, in a minute or two."] * 9, case=case, user=spec_of(model))
+        said, record = converse([OFFER] * 9, case=case, user=spec_of(model))
 
     assert ["A latte, please."] == said
     assert ("simulator_failed", fault, False) == (
@@ -170,6 +171,10 @@ def test_no_message_that_code_refuses_reaches_the_agent(converse: Converse, writ
         ("(555) 123-4567 is my number.", "Fine."),
         ("The muffin is for somebody who cannot eat any nuts.", "Which muffin?"),
         ("That's **great**, a small one.", "Fine."),
+        (
+            "Yes, put the small latte on the card ending in 7334, please.",
+            "Shall I put the small latte on the card ending in 7334?",
+        ),
     ],
 )
 def test_what_a_user_may_say_reaches_the_agent(converse: Converse, writes: str, reply: str) -> None:
