@@ -116,7 +116,7 @@ def test_a_resumed_run_keeps_its_versions_when_a_label_moves(project: Path) -> N
     assert 0 == typed(project, "judge", "prompts", "greeting@2", "--label", "production")[0]
     code, text = typed(project, "run", "--resume", "r", "--sandbox", "local")
     assert 0 == code, text
-    assert "greeting@1" in text
+    assert "greeting@1" in typed(project, "report", "r", "--all")[1]
 
 
 def test_a_trial_can_be_forked_with_its_versions_when_a_label_moves(project: Path) -> None:

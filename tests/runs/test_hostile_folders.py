@@ -146,6 +146,6 @@ def test_text_of_a_run_folder_is_no_markup(runs: Path, manifest, record, tmp_pat
     with RunFolder.create(runs, manifest()) as folder:
         folder.commit(*record())
         folder.write_run_scores([Score(metric=name, version="1", value=1.0)])
-    done = CliRunner().invoke(harness, ["--project", str(tmp_path), "report", "run"], catch_exceptions=False)
+    done = CliRunner().invoke(harness, ["--project", str(tmp_path), "report", "run", "--all"], catch_exceptions=False)
     assert 0 == done.exit_code
     assert name in done.output

@@ -106,14 +106,16 @@ def test_a_run_in_which_every_trial_crashed_exits_1_with_the_last_lines(project:
     agent.write_text(CRASHING)
     crashed = typed(project, *RUN)
     assert 1 == crashed.exit_code, crashed.output
-    assert "hello-ada/1: agent_failed" in crashed.stderr
-    assert "no such key: MODEL" in crashed.stderr
+    assert "hello-ada/1: no such key: MODEL (agent_failed" in crashed.stderr
 
     agent.write_text(honest.replace("Hello, ", "Goodbye, "))  # wrong is not a crash: without a gate a run only reports
     assert 0 == typed(project, *RUN).exit_code
 
 
-def test_a_run_is_compared_by_itself_only_with_one_of_the_same_agent(project: Path) -> None:
+def test_in_ci_a_run_is_compared_by_itself_with_one_of_the_same_agent(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "true")
     path = project / "suites/hello/suite.yaml"
     text = path.read_text()
     found = re.search(r"^  v1:(.*\n(?:    .*\n)*)", text, re.MULTILINE)
@@ -122,6 +124,8 @@ def test_a_run_is_compared_by_itself_only_with_one_of_the_same_agent(project: Pa
     assert "pairs:" not in typed(project, *RUN, "--run-name", "one", "--agent", "v1").stdout
     assert "pairs:" not in typed(project, *RUN, "--run-name", "other", "--agent", "v2").stdout
     assert "over 2 pairs:" in typed(project, *RUN, "--run-name", "again", "--agent", "v1").stdout
+    monkeypatch.delenv("CI")
+    assert "pairs:" not in typed(project, *RUN, "--run-name", "asked", "--agent", "v1").stdout
 
 
 @pytest.mark.parametrize("name", ["..:Check", "../../outside:Check", ".:Check", ":Check"])

@@ -54,7 +54,7 @@ def test_a_reflector_that_fails_ends_it_with_what_to_do(tmp_path, run, model, ty
     label_all(tmp_path, run, "ann")
 
     async def refuse(_: web.Request) -> web.Response:
-        return web.json_response({"type": "message", "role": "assistant", "content": []})
+        return web.json_response({"type": "error", "error": {"message": "no"}}, status=400)
 
     with served(refuse) as url:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", url)

@@ -23,7 +23,8 @@ def test_a_column_of_names_stays_whole_where_many_successes_are_unknown(tmp_path
     known = [_record(f"known-{n}", success=True, tools=[]) for n in range(18)]
     unknown = [_record(f"unknown-{n}") for n in range(6)]
     (tmp_path / "runs.jsonl").write_text("\n".join(known + unknown))
-    said = _type(tmp_path, "import", "openai-chat", str(tmp_path / "runs.jsonl"), "--run-name", "b")
+    _type(tmp_path, "import", "openai-chat", str(tmp_path / "runs.jsonl"), "--run-name", "b")
+    said = _type(tmp_path, "report", "b", "--all")
     assert "18/18 (6 unknown)" in said
     assert "category" in said
     assert "difficulty" in said
