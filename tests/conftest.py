@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     slow = [HealthCheck.too_slow]
     settings.register_profile("harness", derandomize=True, deadline=None, suppress_health_check=slow)
     settings.load_profile("harness")
+    os.environ.pop("CI", None)  # `harness run` prints more there; what is told must not depend on where tests run
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
