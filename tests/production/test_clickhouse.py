@@ -36,10 +36,14 @@ NOW_NS = time.time_ns()
 
 
 @pytest.fixture
-def settings() -> ClickHouseSettings:
+def settings() -> Iterator[ClickHouseSettings]:
     """A database of its own in the process's engine. Without chdb the tests fail; `make clickhouse` installs it."""
     assert find_spec("chdb") is not None, "chdb is not installed; install it by `make clickhouse`"
-    return ClickHouseSettings(url="chdb:", database=f"otel{next(NUMBERS)}")
+    made = ClickHouseSettings(url="chdb:", database=f"otel{next(NUMBERS)}")
+    kept = Database(made)
+    kept.ask("SELECT 1", {})  # the engine forgets what it has in memory when its last connection is collected
+    yield made
+    kept.do(f"DROP DATABASE IF EXISTS `{made.database}`")
 
 
 class Collector:
