@@ -87,9 +87,9 @@ def test_an_agent_that_succeeds_is_shown_without_what_it_printed(walk: Walk, wri
 @pytest.mark.slow
 def test_what_was_thrown_away_is_reported(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": FLOODS})
-    printed = walk("run", *LOCAL, "--run-name", "r", status=1).stdout
+    walk("run", *LOCAL, "--run-name", "r", status=1)
 
-    for where, text in {"run": printed, **formats(walk, "r")}.items():
+    for where, text in formats(walk, "r").items():
         plain = " ".join(text.replace("\\", "").split())
         assert "981 KB printed, 7.9 KB kept; it ended with" in plain, where
         assert "999 yyy" in plain, where
@@ -103,7 +103,7 @@ def test_the_last_lines_are_shown_however_much_was_printed_before(walk: Walk, wr
     for where, text in {"run": printed, **formats(walk, "r")}.items():
         plain = text.replace("\\", "")
         assert "RuntimeError: the database is locked" in plain, where
-        assert "debug 1999" in plain, where
+        assert "debug 1999" in plain or where == "run", where
     ended = walk.trial("r", "a")["exit"]
     assert ended["stderr"].startswith("debug 0\n")
     assert 4096 == len(ended["stderr"])

@@ -78,6 +78,6 @@ def test_what_this_machine_refuses_a_trial_is_told_with_it(walk: Walk, write_sui
 def test_a_narrow_terminal_still_shows_what_figures_are_about(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(CHECKS, ONE_CASE, {"main.py": "print('said')\n"})
     walk("run", "s", "--run-name", "narrow", "--sandbox", "local")
-    shown = typed('script -qec "stty cols 20; HARNESS report narrow" /dev/null', walk.folder, NO_COLOR="1")
+    shown = typed('script -qec "stty cols 20; HARNESS report narrow --all" /dev/null', walk.folder, NO_COLOR="1")
     assert 0 == shown.returncode
     assert "termination" in shown.stdout

@@ -58,7 +58,8 @@ def models(write_suite: WriteSuite) -> Iterator[ModelServer]:
 @pytest.mark.slow
 def test_a_model_is_recorded_once_and_replayed_without_key_and_server(walk: Walk, models: ModelServer) -> None:
     recorded = walk.summary("run", "s", "--live", "model,record", "--run-name", "recorded", *LOCAL, env=WITH_KEY)
-    words = walk("run", "s", "--run-name", "live", "--live", "model", *LOCAL, env=WITH_KEY).stdout
+    walk("run", "s", "--run-name", "live", "--live", "model", *LOCAL, env=WITH_KEY)
+    words = walk("report", "live", "--all").stdout
     asked = len(models.seen)
     replayed = walk("run", "s", "--run-name", "replayed", "--trials", "2", *LOCAL)
 
@@ -90,8 +91,8 @@ def test_no_key_and_no_model_are_refused_before_anything_runs(walk: Walk, models
 
 @pytest.mark.slow
 def test_without_a_recording_a_trial_is_inconclusive(walk: Walk, models: ModelServer) -> None:
-    done = walk("run", "s", "--run-name", "missed", *LOCAL, status=1)
-    assert "chat small-1" in done.stdout
+    walk("run", "s", "--run-name", "missed", *LOCAL, status=1)
+    assert "chat small-1" in walk("report", "missed", "--all").stdout
     assert "inconclusive" == walk.trial("missed", "c0")["outcome"]
     assert [] == models.seen
 
