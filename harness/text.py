@@ -64,8 +64,3 @@ def alternatives(name: str, known: Iterable[str]) -> str | None:
     meant = f"did you mean {near[0]!r}? " if near else ""
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return f"{meant}known: {', '.join(names[:_MOST])}{more}"
-
-
-def plain_name(name: str) -> str:
-    """The name in lower case without hyphens and underscores."""
-    return name.replace("_", "").replace("-", "").lower()

@@ -261,3 +261,8 @@ def objects_of(value: JsonValue) -> list[JsonObject]:
 def some_text(value: JsonValue) -> str | None:
     """A text; None for anything else, and for an empty one."""
     return value if isinstance(value, str) and value else None
+
+
+def plain_name(name: str) -> str:
+    """The name in lower case without hyphens and underscores."""
+    return name.replace("_", "").replace("-", "").lower()

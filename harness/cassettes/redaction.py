@@ -19,8 +19,7 @@ from pydantic import JsonValue
 from harness.cassettes.secret_search import FIELD_PSEUDONYM, SecretSearch, encoded, search_for
 from harness.cassettes.split_secrets import pseudonym_of, without_split
 from harness.errors import UsageError
-from harness.text import plain_name
-from harness.values import canonical_json, compact_json, is_canonical, sorted_json, spaced_json
+from harness.values import canonical_json, compact_json, is_canonical, plain_name, sorted_json, spaced_json
 
 _SECRET_FIELDS = frozenset(
     {

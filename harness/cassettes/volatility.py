@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from harness.jsondiff import differences
-from harness.text import plain_name
+from harness.values import plain_name
 
 Path = tuple[str, ...]
 """Members and list indexes from the root; a list index as its digits."""

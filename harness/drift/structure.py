@@ -11,8 +11,7 @@ from harness.cassettes.profiles import ANY, ITEM, found_at, lies_below, member, 
 from harness.drift.change import Change, excerpt
 from harness.drift.forms import UNKNOWN, Forms, distinct_objects, kind_of, kind_of_type
 from harness.runs.store.drift_report import ChangeClass, holder_of
-from harness.text import plain_name
-from harness.values import JsonObject
+from harness.values import JsonObject, plain_name
 
 # Values are read by column and not one by one, which makes large answers fast.
 

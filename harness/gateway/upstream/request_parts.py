@@ -21,8 +21,7 @@ from harness.cassettes.credentials import holds_issued_key
 from harness.cassettes.redaction import Redactor
 from harness.gateway.upstream.transport import Refusal
 from harness.suite.tools import Rule
-from harness.text import plain_name
-from harness.values import JsonObject, NotJson, canonical_json, parse_json
+from harness.values import JsonObject, NotJson, canonical_json, parse_json, plain_name
 
 _CONNECTION: Final = """
 connection http2-settings keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer
