@@ -120,27 +120,30 @@ def _other_voice(heard: Heard, text: str) -> str | None:
         if (found := pattern.search(text)) is not None:
             return found[0].strip()
     said = plain(text)
-    echoed = len(said.split()) >= _LEAST_ECHOED and any(said == plain(reply[:LONGEST]) for reply in heard.replies)
-    begun = (plain(reply[:LONGEST]) for reply in heard.replies)
-    if echoed or any(len(one.split()) >= _SHOWN and said.startswith(one) for one in begun):
+    replies = [plain(reply[:LONGEST]) for reply in heard.replies]
+    echoed = len(said.split()) >= _LEAST_ECHOED and said in replies
+    if echoed or any(len(one.split()) >= _SHOWN and said.startswith(one) for one in replies):
         return text
     return text if any(_share_taken(text, reply) > _MOST_TAKEN for reply in heard.replies) else None
 
 
 def _share_taken(text: str, reply: str) -> float:
     """The share of the words, taken as sixteen if they are fewer, that stand in runs of eight which the reply has."""
-    words, theirs = _words(text), _words(reply)
-    runs = {tuple(theirs[at : at + _SHOWN]) for at in range(len(theirs) - _SHOWN + 1)}
-    starts = [at for at in range(len(words) - _SHOWN + 1) if tuple(words[at : at + _SHOWN]) in runs]
+    words, theirs = _words(text), set(_runs(_words(reply)))
+    starts = [at for at, run in enumerate(_runs(words)) if run in theirs]
     return len({at + n for at in starts for n in range(_SHOWN)}) / max(2 * _SHOWN, len(words))
+
+
+def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Each run of eight words, in order."""
+    return [tuple(words[at : at + _SHOWN]) for at in range(len(words) - _SHOWN + 1)]
 
 
 def _endless(text: str) -> str | None:
     """Too many characters, or a run of eight words three times, as a model writes that does not find its end."""
     if len(text) > LONGEST:
         return f"the message has {len(text)} characters; at most {LONGEST} are a user's"
-    words = _words(text)
-    runs = Counter(tuple(words[at : at + _SHOWN]) for at in range(len(words) - _SHOWN + 1))
+    runs = Counter(_runs(_words(text)))
     run, times = max(runs.items(), key=lambda one: one[1], default=((), 0))
     return f"the message says again and again: {' '.join(run)!r}" if times > 2 else None
 
