@@ -2,18 +2,18 @@
 
 Every header is a part, except a named list of noise: what a client adds by itself, and what belongs to one connection
 or one trace. A header that the answer's `Vary` names is a part of the key in any case. `Accept` and its relatives are
-compared by their meaning: types of equal weight in any order, and no header at all is `*/*`. One that prefers nothing,
-because everything has its highest weight, is what clients send by default, and noise. Credentials are pseudonyms of
-their values: see `harness.cassettes.redaction`.
+compared by their meaning: types of equal weight in any order, and no header at all is `*/*`. One that takes everything
+alike, and names no more than JSON and plain text, is what clients send by default, and noise. Credentials are
+pseudonyms of their values: see `harness.cassettes.redaction`.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import unquote
 
 from pydantic import JsonValue
 
@@ -40,24 +40,38 @@ NOT_FORWARDED: Final = OF_A_CONNECTION | {
 }
 """Headers that no host receives: they choose no answer, whatever a `Vary` says."""
 _NOISE: Final = """
-user-agent x-goog-api-client x-amz-user-agent x-ms-useragent x-client-info x-elastic-client-meta
-x-stripe-client-telemetry x-openai-client-user-agent x-stripe-client-user-agent x-ms-lib-capability x-client-sku
-x-client-ver x-client-os
-x-client-cpu x-client-current-telemetry x-client-last-telemetry upgrade-insecure-requests priority dnt sec-gpc
-date x-amz-date x-ms-date
-b3 traceresponse uber-trace-id x-cloud-trace-context x-amzn-trace-id sentry-trace newrelic elastic-apm-traceparent
-grpc-trace-bin jaeger-debug-id jaeger-baggage langsmith-trace x-ot-span-context x-trace-id trace-id x-span-id
-x-request-id request-id x-requestid x-correlation-id correlation-id x-correlationid x-client-request-id
-x-client-trace-id x-transaction-id x-ms-client-request-id x-ms-return-client-request-id x-ms-correlation-request-id
+x-goog-api-client x-ms-useragent x-client-info x-client-source x-firebase-client x-meilisearch-client x-weaviate-client
+auth0-client x-elastic-client-meta x-ms-lib-capability x-client-sku x-client-ver x-client-os x-client-cpu x-box-ua
+x-algolia-agent upgrade-insecure-requests priority dnt sec-gpc
+date x-amz-date x-ms-date grpc-timeout x-request-start
+b3 traceresponse x-cloud-trace-context sentry-trace newrelic elastic-apm-traceparent grpc-trace-bin jaeger-debug-id
+jaeger-baggage langsmith-trace x-honeycomb-trace x-dynatrace singularityheader x-ot-span-context request-context
+correlation-context ms-cv x-opaque-id sw8 x-transaction-id x-global-transaction-id
 """
 """The client itself; times; traces and correlation."""
 _NOISY_NAMES: Final = frozenset(_NOISE.split())
 _NOISY_BEGINNINGS: Final = (
-    *("x-stainless-", "x-fern-", "amz-sdk-", "sec-ch-ua", "sec-fetch-", "x-upstash-telemetry-"),
-    *("x-b3-", "x-datadog-", "x-newrelic-", "x-instana-", "uberctx-", "ot-tracer-", "x-ot-"),
+    *(
+        "x-stainless-",
+        "x-fern-",
+        "amz-sdk-",
+        "sec-ch-ua",
+        "sec-fetch-",
+        "x-upstash-telemetry-",
+        "apollographql-client-",
+    ),
+    *("x-b3-", "x-datadog-", "x-newrelic-", "x-instana-", "uberctx-", "ot-tracer-", "sw8-", "pinpoint-"),
 )
+_NOISY_WORDS: Final = re.compile(
+    "(x|ms|amzn?|uber|return|client|correlation)*(request|correlation|trace|span)(root)?id|.*useragent(extended)?"
+    "|.*telemetry|(x|langfuse)*sdk(name|version|language|platform)|hostos|runtimeenvironment"
+)
+"""By the letters alone, because each framework spells the same words in its own way."""
 _PREFERENCES: Final = ("accept", "accept-language", "accept-charset")
-_OF_ONE_CALL: Final = frozenset({"idempotency-key", "x-idempotency-key"})
+_EVERYTHING: Final = frozenset({"*", "*/*"})
+_USUAL: Final = frozenset({"application/json", "text/plain"})
+"""What clients name beside everything without being told to; servers choose a type that is named before others."""
+_OF_ONE_CALL: Final = re.compile("idempoten|^paypal-request-id$")
 """New for every call by intention: they stand for the first call that was made with the value."""
 _SECRET_HEADER: Final = re.compile(
     "auth|bearer|cookie|credential|csrf|jwt|key|passphrase|passw|pwd|secret|session|sid|sign|token|xsrf"
@@ -69,7 +83,8 @@ _MOST_PAIRS: Final = 1000
 _PARAMETER: Final = re.compile(r';\s*([\w-]+)\*?=(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))', re.IGNORECASE)
 _OF_A_FIELD: Final = frozenset({"content-disposition", "content-length", "content-type"})
 _NAMES: Final = frozenset({"name", "filename"})
-_FRACTION: Final = re.compile(rb"[0-9]+\.[0-9]+")
+_FRACTION: Final = re.compile(rb"[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)")
+_BARE_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _EXACT: Final = 16
 """Characters of a fraction up to which every float keeps it."""
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -78,7 +93,8 @@ _FORM: Final = "application/x-www-form-urlencoded"
 @lru_cache(maxsize=4096)
 def is_noise(name: str) -> bool:
     """Whether a header, by its name in lower case, says nothing about the answer that is wanted."""
-    return name in _NOISY_NAMES or name in NOT_FORWARDED or name.startswith(_NOISY_BEGINNINGS)
+    named = name in _NOISY_NAMES or name in NOT_FORWARDED or name.startswith(_NOISY_BEGINNINGS)
+    return named or _NOISY_WORDS.fullmatch(plain_name(name)) is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +118,7 @@ def headers_of(headers: Mapping[str, str], own: Iterable[str], calls: dict[str, 
         if name in unsent or name in {"content-type", "cookie"}:
             continue
         text = ", ".join(values)
-        if name in _OF_ONE_CALL:
+        if _OF_ONE_CALL.search(name):
             found.chosen[name] = f"of call {calls[text]}" if text in calls else "new"
             calls.setdefault(text, len(calls) + 1)
         elif name in _PREFERENCES:
@@ -112,7 +128,7 @@ def headers_of(headers: Mapping[str, str], own: Iterable[str], calls: dict[str, 
             (found.idle if is_noise(name) else found.chosen)[name] = text
     if "cookie" not in unsent:
         pairs = (pair.strip().partition("=") for line in joined.get("cookie", ()) for pair in line.split(";"))
-        found.cookies.update(_by_name((name, value.strip('"')) for name, _, value in pairs if name))
+        found.cookies.update(_by_name((name, value.strip('"')) for name, _, value in pairs if name or value))
     return found
 
 
@@ -133,8 +149,8 @@ def _preference(value: str) -> tuple[str, bool]:
             ranges[kept] = float(weight)
         except ValueError:
             return value, True
-    most = max(ranges.values(), default=1.0)
-    prefers = bool(ranges) and max(ranges.get("*/*", -1.0), ranges.get("*", -1.0)) < most
+    takes_all = not ranges.keys().isdisjoint(_EVERYTHING) and len({*ranges.values()}) == 1
+    prefers = bool(ranges) and not (takes_all and ranges.keys() <= _EVERYTHING | _USUAL)
     ordered = sorted(ranges.items(), key=lambda one: (-one[1], one[0]))
     text = ", ".join(kind if weight == 1.0 else f"{kind};q={weight:g}" for kind, weight in ordered)
     return "" if text in {"*", "*/*"} else text, prefers
@@ -162,7 +178,7 @@ def hidden(asked: JsonObject, redactor: Redactor) -> JsonObject:
 def _hidden(name: str, value: JsonValue, redactor: Redactor, part: str) -> JsonValue:
     if isinstance(value, list):
         return [_hidden(name, one, redactor, part) for one in value]
-    if not isinstance(value, str) or not value or name in _OF_ONE_CALL:
+    if not isinstance(value, str) or not value or _OF_ONE_CALL.search(name):
         return value
     names = _SECRET_HEADER if part in {"headers", "cookies"} else _SECRET_FIELD
     return redactor.pseudonym(name, value) if names.search(plain_name(name)) or holds_issued_key(value) else value
@@ -182,21 +198,25 @@ def _by_name(pairs: Iterable[tuple[str, JsonValue]]) -> JsonObject:
 
 
 def query_of(query: str) -> JsonValue:
-    """The fields of a query by name; its text if it is not UTF-8. Raises Refusal for too many."""
+    """The fields of a query by name; its text if it cannot be decoded. Raises Refusal for too many."""
     if not query:
         return None
     pairs = _decoded_pairs(query)
     return query if pairs is None else _by_name(pairs)
 
 
-def _decoded_pairs(text: str) -> list[tuple[str, str]] | None:
-    """None if the text contains bytes that are not UTF-8."""
+def _decoded_pairs(text: str) -> list[tuple[str, JsonValue]] | None:
+    """A name without `=` has no value. None if the text contains bytes that are not UTF-8, or a bare percent sign."""
+    pieces = [piece.replace("+", " ").partition("=") for piece in text.split("&") if piece]
+    if len(pieces) > _MOST_PAIRS:
+        raise Refusal(400, "bad_request", f"the query has more than {_MOST_PAIRS} fields")
+    decoded = partial(unquote, errors="strict")
+    pairs: list[tuple[str, JsonValue]]
     try:
-        return parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_PAIRS, errors="strict")
+        pairs = [(decoded(name), decoded(value) if equals else None) for name, equals, value in pieces]
     except UnicodeDecodeError:
         return None
-    except ValueError:
-        raise Refusal(400, "bad_request", f"the query has more than {_MOST_PAIRS} fields") from None
+    return None if _BARE_PERCENT.search(text) else pairs
 
 
 def body_of(body: bytes, content_type: str | None, redactor: Redactor) -> tuple[JsonObject, str | None]:

@@ -60,6 +60,13 @@ def get(target: str = "/", **headers: str) -> Asked:
         (get(X_Api_Version="1"), get(X_Api_Version="2")),
         (get(Accept="text/html, */*;q=0.1"), get(Accept="*/*")),
         (get(Accept="application/json"), get(Accept="*/*")),
+        (get(Accept="*/*, text/html;q=0"), get(Accept="*/*")),
+        (get(Accept="text/html, */*"), get(Accept="application/json, */*")),
+        (get(Accept_Language="de, *"), get(Accept_Language="*")),
+        (get(Cookie="=a"), get(Cookie="=b")),
+        (get("/?versions"), get("/?versions=")),
+        (get("/?q=%zz"), get("/?q=%25zz")),
+        (get(X_OT_Tenant="1"), get(X_OT_Tenant="2")),
         (get(X_Never_Heard_Of="1"), get()),
         (get("/?answer-Vary=User-Agent", User_Agent="a"), get("/?answer-Vary=User-Agent", User_Agent="b")),
         (get("/?answer-Vary=User-Agent", User_Agent="a"), get("/?answer-Vary=User-Agent")),
@@ -68,6 +75,7 @@ def get(target: str = "/", **headers: str) -> Asked:
         (("POST", "/", JSON, b'{"a": 1}'), ("POST", "/", {}, b'{"a": 1}')),
         (("POST", "/", JSON, b'{"a": 1}'), ("POST", "/", {"Content-Type": "application/vnd.api+json"}, b'{"a": 1}')),
         (("POST", "/", JSON, b'{"a": 9007199254740993.0}'), ("POST", "/", JSON, b'{"a": 9007199254740992.0}')),
+        (("POST", "/", JSON, b"[1234567890123456789e-3]"), ("POST", "/", JSON, b"[1234567890123456788e-3]")),
         (("POST", "/", FORM, PART % b""), ("POST", "/", FORM, PART.replace(b"form-data", b"attachment") % b"")),
         (("POST", "/", JSON, b'{"a": 1, "a": 2}'), ("POST", "/", JSON, b'{"a": 2}')),
         (("POST", "/", FORM, PART % b"Content-ID: 1\r\n"), ("POST", "/", FORM, PART % b"Content-ID: 2\r\n")),
@@ -99,9 +107,10 @@ def test_every_client_replays_what_another_has_recorded(browse, name: str) -> No
 KINDS = ("application/json", "application/json; charset=UTF-8")
 
 
-def test_an_idempotency_key_stands_for_the_call_that_it_was_new_in(browse) -> None:
+@pytest.mark.parametrize("name", ["Idempotency-Key", "Cko-Idempotency-Key", "X-Goog-Gcs-Idempotency-Token"])
+def test_an_idempotency_key_stands_for_the_call_that_it_was_new_in(browse, name: str) -> None:
     def play(*keys: str):
-        return asking(*(("POST", "/pay", JSON | {"Idempotency-Key": key}, b"{}") for key in keys))
+        return asking(*(("POST", "/pay", JSON | {name: key}, b"{}") for key in keys))
 
     browse("record", play("a", "b", "a"))
     assert {"exact": 3} == browse("replay", play("c", "d", "c")).tiers
