@@ -96,9 +96,16 @@ def _has_ended(events: list[JsonObject]) -> bool:
 
 
 def _holds_reply(body: JsonObject) -> bool:
-    lists = any(isinstance(body.get(name), list) for name in ("content", "output"))
-    told = objects_of(body.get("candidates")) or any(object_of(one.get("message")) for one in _choices(body))
-    return lists or bool(told) or bool(object_of(body.get("promptFeedback")).get("blockReason"))
+    """Whether something is said, or a reason told why nothing is."""
+    if isinstance(body.get("output"), list):
+        return body.get("status") not in ("queued", "in_progress")
+    told = [(one, object_of(one.get("message", one.get("content")))) for one in _choices(body)]
+    told += [(body, {"content": body["content"]})] if isinstance(body.get("content"), list) else []
+    return bool(object_of(body.get("promptFeedback")).get("blockReason")) or any(
+        (said or "message" not in one)
+        and (any(one.get(name) for name in _REASONS) or any(said[name] for name in said if name != "role"))
+        for one, said in told
+    )
 
 
 def _choices(event: JsonObject) -> list[JsonObject]:

@@ -12,53 +12,19 @@ from harness.values import JsonObject
 
 PATH = "/openapi.json"
 
-_ERROR: JsonObject = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["type", "message"],
-            "properties": {"type": {"type": "string"}, "message": {"type": "string"}, "body": {}},
-        }
-    },
-}
-_TURN: JsonObject = {
-    "type": "object",
-    "required": ["message", "system", "profile"],
-    "properties": {
-        "message": {"type": "string"},
-        "system": {"type": ["string", "null"]},
-        "profile": {"type": ["object", "null"]},
-    },
-}
-_LISTING: JsonObject = {
-    "type": "object",
-    "required": ["tools"],
-    "properties": {
-        "tools": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["name", "description", "parameters"],
-                "properties": {
-                    "name": {"type": "string"},
-                    "description": {"type": "string"},
-                    "parameters": {"type": "object"},
-                },
-            },
-        }
-    },
-}
-_SAYING: JsonObject = {"type": "object", "required": ["message"], "properties": {"message": {"type": "string"}}}
-_THOUGHT: JsonObject = {
-    "type": "object",
-    "required": ["text"],
-    "properties": {
-        "text": {"type": "string"},
-        "plan": {"type": ["array", "null"], "items": {"type": "string"}},
-    },
-}
+
+def _object(optional: JsonObject | None = None, /, **required: JsonValue) -> JsonObject:
+    """The schema of an object with these members."""
+    return {"type": "object", "required": list(required), "properties": required | (optional or {})}
+
+
+_TEXT: JsonObject = {"type": "string"}
+_ERROR = _object(error=_object({"body": {}}, type=_TEXT, message=_TEXT))
+_TURN = _object(message=_TEXT, system={"type": ["string", "null"]}, profile={"type": ["object", "null"]})
+_TOOL = _object(name=_TEXT, description=_TEXT, parameters={"type": "object"})
+_LISTING = _object(tools={"type": "array", "items": _TOOL})
+_SAYING = _object(message=_TEXT)
+_THOUGHT = _object({"plan": {"type": ["array", "null"], "items": _TEXT}}, text=_TEXT)
 _REFUSED: JsonObject = {
     "400": "what was sent cannot be read",
     "403": "a limit is reached, or the trial has ended",

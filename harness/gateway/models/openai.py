@@ -136,11 +136,14 @@ class _Call:
 
     def ends_before(self, name: str, more: str) -> bool:
         """Whether a piece under the same id, or without one, begins another call: it names another function after
-        arguments, or it brings arguments although these are whole.
+        arguments, or without any id, or it brings arguments although these are whole.
         """
-        if not name or not self.arguments:
+        if not name or not (self.arguments or (self.name and self.id is None)):
             return False
-        return name != self.name or (bool(more) and self.arguments.rstrip().endswith("}") and _is_json(self.arguments))
+        return name != self.name or (bool(more) and self.is_whole())
+
+    def is_whole(self) -> bool:
+        return self.arguments.rstrip().endswith("}") and _is_json(self.arguments)
 
 
 @dataclass(kw_only=True)
@@ -163,7 +166,7 @@ class _Deltas:
         for place, piece in enumerate(objects_of(delta.get("tool_calls")) or objects_of([{"function": older}])):
             function = object_of(piece.get("function")) or object_of(piece.get("custom"))
             more = function.get("arguments", function.get("input"))
-            text = canonical_json(more) if isinstance(more, dict) else some_text(more) or ""
+            text = canonical_json(more) if isinstance(more, dict | list) else some_text(more) or ""
             if function or piece.get("id"):
                 self._add_piece(place, piece, some_text(function.get("name")) or "", text, before)
 
@@ -174,7 +177,9 @@ class _Deltas:
         call = next((call for call in reversed(self.calls) if call.slot == slot), None)
         if identity is not None and (call is not None or index is None) and (call is None or call.id != identity):
             known = next((one for one in reversed(self.calls) if one.id == identity), None)
-            call = known or (None if call is None or call.id is not None else call)
+            # Some mint a new id for each piece: one without a name goes on with arguments that are not whole.
+            goes_on = call is not None and (call.id is None or bool(more and not name and not call.is_whole()))
+            call = known or (call if goes_on else None)
         if call is not None and call.id == identity is not None and (name, more) == (call.name, call.arguments):
             return  # the whole call once more, at the end of its pieces
         if call is None or call.ends_before(name, more) or (name and call in self.calls[before:]):

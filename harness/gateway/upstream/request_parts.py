@@ -50,18 +50,11 @@ correlation-context ms-cv x-opaque-id sw8 x-transaction-id x-global-transaction-
 """
 """The client itself; times; traces and correlation."""
 _NOISY_NAMES: Final = frozenset(_NOISE.split())
-_NOISY_BEGINNINGS: Final = (
-    *(
-        "x-stainless-",
-        "x-fern-",
-        "amz-sdk-",
-        "sec-ch-ua",
-        "sec-fetch-",
-        "x-upstash-telemetry-",
-        "apollographql-client-",
-    ),
-    *("x-b3-", "x-datadog-", "x-newrelic-", "x-instana-", "uberctx-", "ot-tracer-", "sw8-", "pinpoint-"),
-)
+_BEGINNINGS: Final = """
+x-stainless- x-fern- amz-sdk- sec-ch-ua sec-fetch- x-upstash-telemetry- apollographql-client- x-b3- x-datadog-
+x-newrelic- x-instana- uberctx- ot-tracer- sw8- pinpoint-
+"""
+_NOISY_BEGINNINGS: Final = tuple(_BEGINNINGS.split())
 _NOISY_WORDS: Final = re.compile(
     "(x|ms|amzn?|uber|return|client|correlation)*(request|correlation|trace|span)(root)?id|.*useragent(extended)?"
     "|.*telemetry|(x|langfuse)*sdk(name|version|language|platform)|hostos|runtimeenvironment"

@@ -60,6 +60,10 @@ FAILURES: list[tuple[str, bytes]] = [
     (CHAT, whole({"choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"code": 502}}]})),
     (CHAT, events(chunk(), {"code": "1305", "message": "busy"}, chunk("stop"))),  # GLM
     (CHAT, whole({"choices": [{"index": 0, "message": None}]})),
+    (CHAT, whole({"choices": [{"message": {"role": "assistant", "content": None}, "finish_reason": None}]})),
+    (MESSAGES, whole({"type": "message", "role": "assistant", "content": [], "stop_reason": None})),
+    (RESPONSES, whole(response("in_progress")["response"])),
+    (GENERATE, whole({"candidates": [{"index": 0, "content": {"role": "model"}}]})),
     (CHAT, b"<html>upstream busy</html>"),
     (CHAT, b""),
     (CHAT, b'{"choices": [{"message": {"content": "a'),
@@ -87,6 +91,7 @@ ANSWERS: list[tuple[str, bytes]] = [
     (RESPONSES, events(response("created"), response("incomplete", error=None))),
     (RESPONSES, whole(response("completed", error=None, output=[{"type": "mcp_call", "error": "x"}])["response"])),
     (GENERATE, whole({"promptFeedback": {"blockReason": "SAFETY"}})),
+    (GENERATE, whole({"candidates": [{"finishReason": "SAFETY"}]})),
     (STREAM, whole([candidate(), candidate("STOP")])),
     (f"{STREAM}?alt=sse", events(candidate(), candidate("MAX_TOKENS"))),
     ("/v1/embeddings", whole({"data": []})),

@@ -71,6 +71,14 @@ WEATHER = {"name": "weather"}
 ROME = ({**WEATHER, "args": {"city": "Rome"}}, False)
 
 
+def test_another_name_without_any_id_begins_a_new_call(play, every_suite, models: ModelServer) -> None:
+    models.said = [chat(zero(None, "", "now"), zero(None, "", "today"))]
+    asked = ASKED | {"stream": True}
+    record = play("live", lambda agent: agent.ask_raw("POST", CHAT, asked), model="live", suite=every_suite)
+    (step,) = (step for step in trajectory_from(record.spans).steps if step.source == "agent")
+    assert ["now", "today"] == [call.name for call in step.calls]
+
+
 @pytest.mark.parametrize(
     ("path", "said"),
     [
@@ -89,6 +97,10 @@ ROME = ({**WEATHER, "args": {"city": "Rome"}}, False)
         (CHAT, chat([piece(None, {"city": "Oslo"}), piece(None, {"city": "Rome"})])),  # Ollama
         (CHAT, chat(zero("a", None), zero(None, ONE, None), [piece("b", OTHER, index=1)])),
         (CHAT, chat([piece("a", ONE, index=0), piece("a", OTHER, index=1)])),
+        (
+            CHAT,
+            chat(zero("a", '{"city": '), zero("b", '"Oslo"}', None), zero("c", '{"ci'), zero("d", 'ty": "Rome"}', "")),
+        ),
         (MESSAGES, messages(block(0, "a", '{"city"', ': "Oslo"}'), block(1, "b", OTHER))),
         (MESSAGES, messages(block(0, "a", '{"city"', ': "Oslo"}'), block(0, "b", OTHER))),
         (MESSAGES, messages(block(None, "a", ONE), block(None, "b", OTHER))),
