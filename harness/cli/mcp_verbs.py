@@ -129,13 +129,6 @@ _READ = (
         description="Show one trial whole: steps, verdicts, diagnoses, the steps at which it most probably went wrong.",
         words=("explain", "--json"),
         positional=("run", "case"),
-        arguments={"run": _RUN, "case": _CASE, "attempt": _ATTEMPT},
-    ),
-    ServerTool(
-        name="transcript",
-        description="Show one trial as a judge is shown it: short, in pieces with references.",
-        words=("explain", "--json"),
-        positional=("run", "case"),
         arguments={
             "run": _RUN,
             "case": _CASE,
@@ -143,10 +136,12 @@ _READ = (
             "transcript": {
                 "type": "string",
                 "pattern": r"^[a-z]+(:[A-Za-z0-9_.*-]+)?$",
-                "description": "`everything`, or a part: claims, calls, calls:add_* and others.",
+                "description": (
+                    "Instead, what a judge is shown, in pieces with references: `everything`, or a part: claims,"
+                    " calls, calls:add_* and others."
+                ),
             },
         },
-        required=("transcript",),
     ),
     ServerTool(
         name="drift",

@@ -68,9 +68,6 @@ class _Verifiers(Mapping[str, type]):
     def __len__(self) -> int:
         return len(_PLACES)
 
-    def __contains__(self, name: object) -> bool:
-        return name in _PLACES
-
 
 VERIFIERS: Final[Mapping[str, type]] = _Verifiers()
 

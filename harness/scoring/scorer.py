@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Final, TypeVar, get_args
 
 from harness.errors import HarnessError, OutOfTime, UsageError
@@ -40,54 +39,12 @@ from harness.traces.trajectory import Content, Trajectory
 # A check of the answer cannot be decided then, while the tools that were called are known.
 
 _ALL: Final[frozenset[Content]] = frozenset(get_args(Content))
-_NOTHING: Final[frozenset[Content]] = frozenset()
-_READS: Final[Mapping[str, frozenset[Content]]] = MappingProxyType(
-    {
-        **dict.fromkeys(("Api", "Command", "Dom", "EqualsReferenceState", "Files", "Reward", "Sql", "State"), _NOTHING),
-        **dict.fromkeys(
-            ("TaskTests", "MaxTokens", "MaxIterations", "RequiredTools", "ForbiddenTools", "CriterionMet"), _NOTHING
-        ),
-        **dict.fromkeys(("TaskSuccess", "ToolSelection", "ToolAllowed", "PartialCredit"), _NOTHING),
-        **dict.fromkeys(("StepEfficiency", "StepRatio", "Steps", "Tokens", "CostUsd"), _NOTHING),
-        **dict.fromkeys(("CheckAnswer", "FinalAnswer", "JsonSchema", "Completion"), frozenset({"answer"})),
-        **dict.fromkeys(("TrajectoryVerifier", "CallMatch", "CallPrecision", "CallRecall"), frozenset({"arguments"})),
-        **dict.fromkeys(("EffectMatch", "ParameterValidity", "Recovery"), frozenset({"arguments"})),
-        **dict.fromkeys(("PlanQuality", "PlanCoverage", "PlanOrder", "PlanAdherence"), frozenset({"messages"})),
-        "Rules": frozenset({"answer", "messages", "arguments"}),
-        "Redundancy": frozenset({"arguments", "results"}),
-        "Termination": frozenset({"answer", "arguments"}),
-        "Routing": frozenset({"messages"}),
-        "Turns": frozenset({"answer", "messages"}),
-        "NoFailure": _ALL,
-    }
-)
-"""By the names of the built-in classes."""
 
 
 def content_read(scorer: object) -> frozenset[Content]:
     """The content that a verifier or metric reads: what its attribute `reads` says, and everything without one."""
-    built_in = type(scorer).__module__.startswith("harness.scoring.")
-    if built_in and _reads_no_content(scorer):
-        return _NOTHING
     declared = getattr(scorer, "reads", None)
-    if isinstance(declared, frozenset):
-        return declared & _ALL
-    return _READS.get(type(scorer).__name__, _ALL) if built_in else _ALL
-
-
-def _reads_no_content(scorer: object) -> bool:
-    """Whether a built-in check reads none as it is declared; its module is imported by whoever has made it."""
-    match type(scorer).__name__:
-        case "JsonSchema":
-            from harness.scoring.verifiers.answers import JsonSchema
-
-            return isinstance(scorer, JsonSchema) and scorer.of != "answer"
-        case "TrajectoryVerifier":
-            from harness.scoring.verifiers.calls import TrajectoryVerifier
-
-            return isinstance(scorer, TrajectoryVerifier) and scorer.arguments == "ignore" and not scorer.minefields
-        case _:
-            return False
+    return declared & _ALL if isinstance(declared, frozenset) else _ALL
 
 
 def unknown_because(scorer: object, evidence: Evidence) -> str | None:
@@ -101,8 +58,6 @@ def unknown_because(scorer: object, evidence: Evidence) -> str | None:
 
 
 _BY_OPTIMUM: Final = frozenset({StepEfficiency.name, StepRatio.name})
-_CHECKS: Final = "harness.scoring.verifiers"
-"""The package of the built-in checks."""
 _T = TypeVar("_T")
 _Figure = Metric | RunMetric | ItemEvaluator | RunEvaluator
 
@@ -306,7 +261,7 @@ def _too_many_misses(evidence: Evidence) -> tuple[Verdict, ...]:
 
 def _never_raises(verifier: Verifier) -> bool:
     """A verifier of the harness's own that calls no code of the suite's."""
-    built_in = type(verifier).__module__.startswith(f"{_CHECKS}.")
+    built_in = type(verifier).__module__.startswith("harness.scoring.verifiers.")
     return built_in and getattr(verifier, "function", None) is None
 
 

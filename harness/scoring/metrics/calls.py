@@ -15,7 +15,7 @@ from harness.suite.cases import ReferenceCall
 from harness.suite.conversations import Route
 from harness.suite.tools import ToolSpec
 from harness.text import shortened
-from harness.traces.trajectory import Step
+from harness.traces.trajectory import Content, Step
 
 
 class ToolAllowed:
@@ -27,6 +27,7 @@ class ToolAllowed:
 
     name: ClassVar[str] = "tool_allowed"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         made = choices(evidence)
@@ -51,6 +52,7 @@ class ToolSelection:
 
     name: ClassVar[str] = "tool_selection"
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         made = choices(evidence)
@@ -88,6 +90,7 @@ class ParameterValidity:
 
     name: ClassVar[str] = "parameter_validity"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset({"arguments"})
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         tools = {tool.name for tool in evidence.tools}
@@ -122,6 +125,7 @@ class CallMatch:
 
     name: ClassVar[str] = "call_match"
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset({"arguments"})
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         found = align(evidence)
@@ -129,12 +133,9 @@ class CallMatch:
             return None, _NO_REFERENCE
         if not found.needed and not found.counted:
             return 1.0, "no call was needed, and none that counts was made"
-        return 2 * found.paired / (found.counted + found.needed), self._explanation(found)
-
-    def _explanation(self, found: Alignment) -> str:
-        precision = f"{found.paired}/{found.counted}"
-        recall = f"{found.paired}/{found.needed}"
-        return f"precision {precision}, recall {recall}{_missing_tools_text(found)}{_bound(found)}"
+        words = f"precision {found.paired}/{found.counted}, recall {found.paired}/{found.needed}"
+        words += _missing_tools_text(found) + _bound(found)
+        return 2 * found.paired / (found.counted + found.needed), words
 
 
 class CallPrecision:
@@ -145,6 +146,7 @@ class CallPrecision:
 
     name: ClassVar[str] = "call_precision"
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset({"arguments"})
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         found = align(evidence)
@@ -152,10 +154,8 @@ class CallPrecision:
             return None, _NO_REFERENCE
         if not found.counted:
             return None, "no call that counts was made"
-        return (
-            found.paired / found.counted,
-            f"{found.paired} of {found.counted} calls are the reference's{_bound(found)}",
-        )
+        words = f"{found.paired} of {found.counted} calls are the reference's{_bound(found)}"
+        return found.paired / found.counted, words
 
 
 class CallRecall:
@@ -166,6 +166,7 @@ class CallRecall:
 
     name: ClassVar[str] = "call_recall"
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset({"arguments"})
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         found = align(evidence)
@@ -205,6 +206,7 @@ class EffectMatch:
 
     name: ClassVar[str] = "effect_match"
     version: ClassVar[str] = "4"
+    reads: ClassVar[frozenset[Content]] = frozenset({"arguments"})
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         reference = evidence.case.reference
@@ -310,6 +312,7 @@ class Routing:
 
     name: ClassVar[str] = "routing"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset({"messages"})
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         routes = evidence.case.routes

@@ -6,7 +6,7 @@ from typing import ClassVar
 from harness.scoring.evidence import Evidence, calls_of
 from harness.scoring.findings.reading import Act, read
 from harness.scoring.tool_use import decisions
-from harness.traces.trajectory import Usage
+from harness.traces.trajectory import Content, Usage
 
 
 class Steps:
@@ -18,6 +18,7 @@ class Steps:
 
     name: ClassVar[str] = "steps"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
     lower_is_better: ClassVar[bool] = True
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
@@ -34,6 +35,7 @@ class Turns:
 
     name: ClassVar[str] = "turns"
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset({"answer", "messages"})
     lower_is_better: ClassVar[bool] = True
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
@@ -68,6 +70,7 @@ class StepEfficiency:
 
     name: ClassVar[str] = "step_efficiency"
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         length = _length(evidence)
@@ -86,6 +89,7 @@ class StepRatio:
 
     name: ClassVar[str] = "step_ratio"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
     lower_is_better: ClassVar[bool] = True
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
@@ -133,6 +137,7 @@ class Redundancy:
 
     name: ClassVar[str] = "redundancy"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset({"arguments", "results"})
     lower_is_better: ClassVar[bool] = True
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
@@ -164,6 +169,7 @@ class Tokens:
 
     name: ClassVar[str] = "tokens"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
     lower_is_better: ClassVar[bool] = True
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
@@ -179,6 +185,7 @@ class CostUsd:
 
     name: ClassVar[str] = "cost_usd"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
     lower_is_better: ClassVar[bool] = True
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:

@@ -9,6 +9,7 @@ from harness.scoring.findings.loops import loops
 from harness.scoring.findings.recovery import recoveries
 from harness.scoring.reference_calls import align
 from harness.scoring.tool_use import decisions
+from harness.traces.trajectory import Content
 
 # Whether the task was done.
 
@@ -21,6 +22,7 @@ class TaskSuccess:
 
     name: ClassVar[str] = "task_success"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         match evidence.success:
@@ -45,6 +47,7 @@ class PartialCredit:
 
     name: ClassVar[str] = "partial_credit"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         found = [(one.check, one.evidence.get("credit")) for one in evidence.verdicts]
@@ -65,6 +68,7 @@ class Completion:
 
     name: ClassVar[str] = "completion"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset({"answer"})
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         if evidence.trial.outcome != "finished":
@@ -90,6 +94,7 @@ class Termination:
 
     name: ClassVar[str] = "termination"
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset({"answer", "arguments"})
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         ending = self.ending(evidence)
@@ -138,6 +143,7 @@ class Recovery:
 
     name: ClassVar[str] = "recovery"
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset({"arguments"})
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         met = recoveries(evidence.credited)

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from harness.scoring.evidence import Evidence, once
 from harness.suite.cases import ReferenceCall
+from harness.traces.trajectory import Content
 from harness.values import JsonObject
 
 # Plans are prose, so that words are compared: those of the tool's name and those of the arguments' values with the
@@ -132,6 +133,7 @@ class PlanCoverage:
 
     name: ClassVar[str] = "plan_coverage"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset({"messages"})
 
     def measure(self, evidence: Evidence) -> Measured:
         found = _aligned(evidence)
@@ -151,6 +153,7 @@ class PlanOrder:
 
     name: ClassVar[str] = "plan_order"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset({"messages"})
 
     def measure(self, evidence: Evidence) -> Measured:
         found = _aligned(evidence)
@@ -175,6 +178,7 @@ class PlanAdherence:
 
     name: ClassVar[str] = "plan_adherence"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset({"messages"})
 
     def measure(self, evidence: Evidence) -> Measured:
         plan = stated_plan(evidence)
@@ -202,6 +206,7 @@ class PlanQuality:
 
     name: ClassVar[str] = "plan_quality"
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset({"messages"})
 
     def measure(self, evidence: Evidence) -> Measured:
         parts = {part.name: part().measure(evidence)[0] for part in (PlanCoverage, PlanOrder, PlanAdherence)}

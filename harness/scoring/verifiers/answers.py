@@ -16,6 +16,7 @@ from harness.scoring.texts import number_fits, numbers_in
 from harness.scoring.verifiers.files import written_path
 from harness.suite.schemas import Schema
 from harness.suite.suites import Suite
+from harness.traces.trajectory import Content
 from harness.traces.trial import REWARD
 from harness.values import Frozen, JsonObject
 
@@ -28,6 +29,7 @@ class FinalAnswer(ProseRule):
     """
 
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset({"answer"})
 
     number: int | Annotated[float, Field(allow_inf_nan=False)] | None = None
     """A number that the answer must contain; see `pick` and `tolerance`."""
@@ -167,6 +169,10 @@ class JsonSchema(Frozen):
     schema_: JsonObject = Field(alias="schema")
     """JSON Schema, draft 2020-12."""
 
+    @property
+    def reads(self) -> frozenset[Content]:
+        return frozenset({"answer"}) if self.of == "answer" else frozenset()
+
     @field_validator("schema_")
     @classmethod
     def _is_schema(cls, value: JsonObject) -> JsonObject:
@@ -260,6 +266,7 @@ class Reward(Frozen):
     """The imported reward is at least `at_least`. Without a reward in the file the check is undecided."""
 
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     at_least: float = Field(default=1.0, allow_inf_nan=False)
     """The smallest imported reward that passes."""
@@ -284,6 +291,7 @@ class CriterionMet(Frozen):
     """
 
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     rubric: str = Field(min_length=1, max_length=200)
     """Name of the rubric, as in its file."""

@@ -20,7 +20,7 @@ from harness.suite.cases import Case, ReferenceCall
 from harness.suite.interventions import Invocation
 from harness.suite.suites import Suite
 from harness.suite.tools import ToolSpec
-from harness.traces.trajectory import ToolCall
+from harness.traces.trajectory import Content, ToolCall
 from harness.values import Frozen, JsonObject
 
 # Compares the calls with the reference, in one of six modes, with partial credit.
@@ -63,6 +63,11 @@ class TrajectoryVerifier(Frozen):
     """Calls that must never be made, with at least these arguments; one of them fails the check."""
     at_least: float = Field(default=1.0, gt=0, le=1)
     """The credit from which on the check passes; 0 to 1."""
+
+    @property
+    def reads(self) -> frozenset[Content]:
+        """None if names of tools alone are compared."""
+        return frozenset() if self.arguments == "ignore" and not self.minefields else frozenset({"arguments"})
 
     @model_validator(mode="after")
     def _calls_are_a_dag(self) -> "TrajectoryVerifier":
@@ -236,6 +241,7 @@ class RequiredTools(Frozen):
     """
 
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     tools: tuple[str, ...] | None = None
     """None: the case's."""
@@ -268,6 +274,7 @@ class ForbiddenTools(Frozen):
     """
 
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     tools: tuple[str, ...] | None = None
     """None: the case's."""
@@ -299,6 +306,7 @@ class MaxTokens(Frozen):
     """
 
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     limit: int | None = Field(default=None, gt=0)
     """The most tokens that pass; None: the case's `limits.tokens`."""
@@ -320,6 +328,7 @@ class MaxIterations(Frozen):
     """
 
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     limit: int | None = Field(default=None, gt=0)
     """The most decisions that pass; None: the case's `limits.steps`."""

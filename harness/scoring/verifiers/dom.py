@@ -13,6 +13,7 @@ from harness.scoring.evidence import BY_AGENT, Evidence
 from harness.scoring.json_values import ProseRule
 from harness.suite.checks import Whose, page_look
 from harness.suite.suites import Suite
+from harness.traces.trajectory import Content
 from harness.traces.trial import ElementSeen, ElementsSeen, PageSeen
 from harness.values import Frozen, JsonObject
 
@@ -89,6 +90,7 @@ class Dom(Frozen):
     """
 
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     browser: Whose = "fresh"
     """`fresh`: a browser restored for the check; `agent`: the page that the agent's browser was left on."""

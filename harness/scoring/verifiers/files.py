@@ -13,6 +13,7 @@ from harness.scoring.evidence import BY_AGENT, Evidence
 from harness.scoring.json_values import TextRule
 from harness.scoring.texts import composed
 from harness.suite.checks import CommandCheck, task_tests_command
+from harness.traces.trajectory import Content
 from harness.traces.trial import CommandResult, EndState, FileChange, FileKind
 from harness.values import Frozen, JsonObject
 
@@ -41,6 +42,7 @@ class Files(Frozen):
     """
 
     version: ClassVar[str] = "3"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     added: tuple[str, ...] = ()
     """Patterns of files that must be new."""
@@ -224,6 +226,7 @@ class Command(Frozen):
     """
 
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     run: tuple[str, ...] = Field(min_length=1)
     """Program and arguments, run after the agent has ended, on a copy of what it left. No shell."""
@@ -286,6 +289,7 @@ class TaskTests(Frozen):
     """
 
     version: ClassVar[str] = "1"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     digest: str
     """Sha-256 of the task folder: a result of other tests is undecided."""

@@ -11,6 +11,7 @@ from harness.suite.cases import StateProbe
 from harness.suite.paths import found_at
 from harness.suite.suites import Suite
 from harness.text import shortened
+from harness.traces.trajectory import Content
 from harness.values import Frozen, JsonObject, canonical_json
 
 
@@ -98,6 +99,7 @@ class Api(Frozen):
     """What a probe with `api` was answered."""
 
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     probe: str
     """Name of a probe with `api`."""
@@ -160,6 +162,7 @@ class Sql(Frozen):
     """
 
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     probe: str
     """Name of a probe with `sql`."""
@@ -279,6 +282,7 @@ class State(Frozen):
     """
 
     version: ClassVar[str] = "2"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     probe: str
     """Name of a probe."""

@@ -15,6 +15,7 @@ from harness.suite.cases import StateProbe
 from harness.suite.suites import Suite
 from harness.suite.tools import ToolSpec, changed_at, unmatched, without
 from harness.text import one_line, shortened
+from harness.traces.trajectory import Content
 from harness.traces.trial import EndState, FileChange, Trial
 from harness.values import Frozen, JsonObject
 
@@ -290,6 +291,7 @@ class EqualsReferenceState(Frozen):
     """
 
     version: ClassVar[str] = "3"
+    reads: ClassVar[frozenset[Content]] = frozenset()
 
     probes: tuple[str, ...] | None = None
     """Names of the probes that are compared; None: all of the suite and the case."""

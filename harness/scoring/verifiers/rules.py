@@ -8,6 +8,7 @@ from harness.scoring.evidence import Evidence
 from harness.scoring.rules.events import EVENTS, row_of
 from harness.scoring.rules.language import parsed_rule
 from harness.suite.suites import Suite
+from harness.traces.trajectory import Content
 from harness.values import Frozen, JsonObject
 
 
@@ -20,6 +21,7 @@ class Rules(Frozen):
     """
 
     version: ClassVar[str] = "5"
+    reads: ClassVar[frozenset[Content]] = frozenset({"answer", "messages", "arguments"})
 
     rules: tuple[str, ...] = Field(min_length=1)
     """Process rules, each a line in the words above; all of them must hold."""

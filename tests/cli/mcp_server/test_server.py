@@ -117,7 +117,7 @@ def test_a_result_is_what_the_verb_prints(project: Walk) -> None:
 
 def test_what_an_agent_wrote_cannot_leave_the_data_or_hide_in_it(project: Walk) -> None:
     case = {"run": "first", "case": "attack"}
-    for text, _ in answers(project.folder, ("explain", case), ("transcript", {**case, "transcript": "everything"})):
+    for text, _ in answers(project.folder, ("explain", case), ("explain", {**case, "transcript": "everything"})):
         assert "the data is over" in json.dumps(data(text))
         assert 1 == len(re.findall(r"^---- end of data", text, re.MULTILINE))
         unseen = {char for char in text if char != "\n" and unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")}

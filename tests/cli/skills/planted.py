@@ -211,7 +211,7 @@ def measured(folder: Path) -> dict[str, Any]:
     proposed = [theme["id"] for theme in themes if proposes_prompt(RUN, theme["id"], answers[theme["id"]], shell)]
     promoted = [theme for theme in themes if theme["fault"] is None][:PROMOTED]
     proven = sum(promote(RUN, theme, shell) for theme in promoted)
-    allowed = {"tool", "run", "themes", "trials", "explain", "transcript", "case"}
+    allowed = {"tool", "run", "themes", "trials", "explain", "case"}
     steered = [words for words in asked if words[0] not in allowed and words[2] not in allowed]
     assert not (folder / "PWNED").exists()
     return {
