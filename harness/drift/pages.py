@@ -14,8 +14,6 @@ from harness.reports.pages.markup import (
     fold,
     fragment,
     link,
-    pager,
-    pages_of,
     path_of,
     row,
     run_link,
@@ -36,10 +34,7 @@ _KINDS = {"breaking": "bad", "warning": "open", "info": ""}
 
 def drift(ask: Ask) -> Page:
     """`/drift`: the checks, the newest first."""
-    reports = drift_reports(ask.project.path)
-    pages = pages_of(len(reports), _PER_PAGE)
-    number = ask.number("page", most=pages)
-    shown = reports[(number - 1) * _PER_PAGE : number * _PER_PAGE]
+    shown, beside = ask.part(drift_reports(ask.project.path), "/drift", _PER_PAGE)
     parts = [_report(one) for one in shown] or [
         empty(
             "No check for drift is stored.",
@@ -47,8 +42,7 @@ def drift(ask: Ask) -> Page:
             "asks the real tools and compares their answers.",
         )
     ]
-    body = fragment(tag("h1", "Drift"), *parts, pager(number, pages, "/drift", ask.query))
-    return Page(title="Drift", body=body, section="Drift")
+    return Page.of("Drift", *parts, beside, section="Drift")
 
 
 def _report(report: DriftReport) -> Markup:
@@ -101,7 +95,7 @@ def issues(ask: Ask) -> Page:
         nothing = empty(
             "The project keeps no issues as files.", "harness drift compare --help", "tells how drift files one."
         )
-        return Page(title="Issues", body=fragment(tag("h1", "Issues"), nothing), section="Issues")
+        return Page.of("Issues", nothing, section="Issues")
     rows = [
         row(
             link(path_of("issues", one.number), bounded(one.title, 200)),
@@ -112,7 +106,7 @@ def issues(ask: Ask) -> Page:
         for one in FolderTracker(TrackerOptions(project=ask.project.path)).find()[:1000]
     ]
     shown = table(("issue", "state", "labels"), rows, caption="Issues", class_="plain list")
-    return Page(title="Issues", body=fragment(tag("h1", "Issues"), shown), section="Issues")
+    return Page.of("Issues", shown, section="Issues")
 
 
 def issue(ask: Ask) -> Page:
@@ -124,13 +118,11 @@ def issue(ask: Ask) -> Page:
     )
     if found is None:
         raise UsageError("there is no such issue")
-    body = fragment(
-        tag("p", link("/issues", "Issues", data_up=True), class_="crumbs"),
-        tag("h1", bounded(found.title, 300)),
-        tag("p", chip("open" if found.is_open else "closed"), *(chip(bounded(one, 60)) for one in found.labels[:20])),
-        shown_text(found.body, 50_000),
+    state = tag(
+        "p", *map(chip, ("open" if found.is_open else "closed", *(bounded(one, 60) for one in found.labels[:20])))
     )
-    return Page(title=bounded(found.title, 80), body=body, section="Issues")
+    text = shown_text(found.body, 50_000)
+    return Page.of(bounded(found.title, 300), state, text, section="Issues", up=("/issues", "Issues"))
 
 
 ISSUE_PAGES = PageSet(shows={"/issues": issues, "/issues/{number}": issue}, entry=("Trust", "Issues", "/issues"))

@@ -11,8 +11,8 @@ def optimisations(ask: Ask) -> Page:
     names = [path.name for path in sorted(ask.project.index.runs.glob("[!.]*")) if StoredOptimisation(path).exists]
     items = [tag("li", link(path_of("optimisations", name), name)) for name in names[:500]]
     nothing = empty("No optimisation is stored.", "harness optimise SUITE", "makes the first one.")
-    body = fragment(tag("h1", "Optimisations"), tag("ul", *items, class_="verdicts") if items else nothing)
-    return Page(title="Optimisations", body=body, section="Optimisations")
+    listed = tag("ul", *items, class_="verdicts") if items else nothing
+    return Page.of("Optimisations", listed, section="Optimisations")
 
 
 def optimisation(ask: Ask) -> Page:
@@ -31,8 +31,7 @@ def optimisation(ask: Ask) -> Page:
     if accepted is not None:
         before, after = stored.candidate(asked.start), stored.candidate(accepted)
         parts.append(_block("Changed texts", list(diff_lines(before, after))))
-    up = tag("p", link("/optimisations", "Optimisations", data_up=True), class_="crumbs")
-    return Page(title=name, body=fragment(up, tag("h1", name), *parts), section="Optimisations")
+    return Page.of(name, *parts, section="Optimisations", up=("/optimisations", "Optimisations"))
 
 
 def _block(title: str, lines: list[str]) -> Markup:

@@ -16,18 +16,18 @@ from harness.production.store import SessionStore
 from harness.production.watch import DailyReport, DayRate, Incident, change_words, daily_report, read_incidents
 from harness.reports.pages import trial_parts as findings
 from harness.reports.pages.markup import (
-    PER_PAGE,
     UNKNOWN,
     Markup,
     bounded,
     chip,
     choice,
+    empty,
     facts,
     filters,
     fold,
     folded_value,
     fragment,
-    interval_words,
+    hidden,
     link,
     pager,
     pages_of,
@@ -39,20 +39,12 @@ from harness.reports.pages.markup import (
     table,
     tag,
     value_text,
+    whole_number,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
-from harness.reports.pages.trial_parts import (
-    PER_PAGE as TRIAL_PARTS_PER_PAGE,
-)
-from harness.reports.pages.trial_parts import (
-    Timeline,
-    one_step,
-    request_part,
-    timeline,
-)
+from harness.reports.pages.trial_parts import Timeline
 from harness.reports.render.sections import corrected_words
-from harness.reports.render.trajectory import model_requests
-from harness.reports.units import percent
+from harness.reports.units import percent, percent_between
 from harness.traces.spans import Span
 from harness.traces.trial import Trial
 
@@ -93,16 +85,9 @@ def production(ask: Ask) -> Page:
     """`/production?days=&release=&user=&result=`, and of a figure of a day `&suite=&day=&signal=`."""
     store = opened_store(ask.project.path)
     if store is None:
-        nothing = tag(
-            "p",
-            "Nothing of production is stored. ",
-            tag("code", "harness ingest serve"),
-            " receives it.",
-            class_="empty",
-        )
-        return Page(title="Production", body=fragment(tag("h1", "Production"), nothing), section="Production")
-    body = fragment(tag("h1", "Production"), _suites(store), *_incidents(store), *_sessions(ask, store))
-    return Page(title="Production", body=body, section="Production")
+        nothing = empty("Nothing of production is stored.", "harness ingest serve", "receives it.")
+        return Page.of("Production", nothing, section="Production")
+    return Page.of("Production", _suites(store), *_incidents(store), *_sessions(ask, store), section="Production")
 
 
 def day(ask: Ask) -> Page:
@@ -110,23 +95,18 @@ def day(ask: Ask) -> Page:
     store = opened_store(ask.project.path)
     suite = ask.place["suite"]
     days = [] if store is None else store.facts(suite).days()
-    up = tag("p", link("/production", "Production", data_up=True), class_="crumbs")
+    up = "/production", "Production"
     if store is None or not days:
         nothing = tag("p", "No session is scored by this suite.", class_="empty")
-        return Page(title=suite, body=fragment(up, tag("h1", suite), nothing), section="Production")
+        return Page.of(suite, nothing, section="Production", up=up)
     chosen = ask.query.get("day", "")
     chosen = chosen if chosen in days else days[-1]
     facts_of = store.facts(suite)
     judged = day_rates(ask.project.path, facts_of, suite, chosen)
     found = daily_report(facts_of, suite, store.layout.watch, chosen, judged=judged)
     field = choice("day", "day", days[-_DAYS_LISTED:][::-1], ask.query.get("day", ""), otherwise="the latest")
-    body = fragment(
-        up,
-        tag("h1", f"{suite}, {chosen}"),
-        filters(field, action=path_of("production", "days", suite)),
-        *_report(found),
-    )
-    return Page(title=f"{suite}, {chosen}", body=body, section="Production")
+    days_of = filters(field, action=path_of("production", "days", suite))
+    return Page.of(f"{suite}, {chosen}", days_of, *_report(found), section="Production", up=up)
 
 
 def _suites(store: SessionStore) -> Markup | None:
@@ -163,7 +143,7 @@ def _report(found: DailyReport) -> Iterator[Markup]:
 
 def _rate(day: DailyReport, one: DayRate) -> Markup:
     before = UNKNOWN if one.before is None else percent(one.before)
-    shares = (percent(one.share), interval_words(one.interval), corrected_words(one.corrected))
+    shares = (percent(one.share), percent_between(one.interval), corrected_words(one.corrected))
     name, (kind, _, value) = bounded(signal_words(one.signal), 160), one.group.partition("=")
     if kind in ("", "release"):
         name = link(path_of("production", suite=day.suite, day=day.day, signal=one.signal, release=value), name)
@@ -218,9 +198,7 @@ def _sessions(ask: Ask, store: SessionStore) -> Iterator[Markup]:
     if asked["result"] == "failed":
         failing = store.score_store.failed_among([one.key for one in found])
         found = [one for one in found if one.key in failing]
-    pages = pages_of(len(found))
-    number = ask.number("page", most=pages)
-    shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
+    shown, beside = ask.part(found, "/production")
     failed = store.score_store.failed_among([one.key for one in shown])
     yield tag("div", tag("h2", "Sessions"), tag("p", str(len(found)), class_="count"), class_="title")
     yield filters(
@@ -228,11 +206,11 @@ def _sessions(ask: Ask, store: SessionStore) -> Iterator[Markup]:
         choice("result", "result", ("failed",), asked["result"]),
         search("release", "release", asked["release"]),
         search("user", "user", asked["user"]),
-        *(tag("input", type="hidden", name=name, value=asked[name]) for name in _FIGURE if asked[name]),
+        *(hidden(name, asked[name]) for name in _FIGURE if asked[name]),
         action="/production",
     )
     yield _table(shown, failed) if shown else tag("p", "No session fits.", class_="empty")
-    yield pager(number, pages, "/production", ask.query)
+    yield beside
 
 
 def _table(rows: Sequence[SessionRow], failed: set[str]) -> Markup:
@@ -272,8 +250,6 @@ def session(ask: Ask) -> Page:
     trial = found.trial()
     title = bounded(found.row.key, 200)
     head = fragment(
-        tag("p", link("/production", "Production", data_up=True), class_="crumbs"),
-        tag("h1", title),
         facts(_session_facts(found)),
         *(tag("p", bounded(note.problem), class_="alert") for note in list(found.notes)[:20]),
         tag("div", *_scores(scores, trial, found.row.key), class_="said"),
@@ -283,20 +259,23 @@ def session(ask: Ask) -> Page:
     )
     if trial is None:
         nothing = tag("p", "The spans tell of no agent, model or tool.", class_="empty")
-        return Page(title=title, body=fragment(head, nothing), section="Production")
-    pages = pages_of(len(trial.trajectory.steps), TRIAL_PARTS_PER_PAGE)
+        return Page.of(title, head, nothing, section="Production", up=("/production", "Production"))
+    pages = pages_of(len(trial.trajectory.steps), findings.STEPS)
     shown = _timeline(found.row.key, trial, scores, ask.number("page", most=pages))
-    body = fragment(
+    beside = pager(shown.number, pages, session_path(found.row.key), ask.query)
+    return Page.of(
+        title,
         head,
         _commands(found),
         tag("h2", "Timeline", id="timeline"),
-        pager(shown.number, pages, session_path(found.row.key), ask.query),
-        timeline(shown),
-        pager(shown.number, pages, session_path(found.row.key), ask.query),
+        beside,
+        findings.timeline(shown),
+        beside,
         tag("h2", "Final answer"),
         shown_text(value_text(trial.trajectory.final_output), 20_000),
+        section="Production",
+        up=("/production", "Production"),
     )
-    return Page(title=title, body=body, section="Production")
 
 
 def step(ask: Ask) -> Page:
@@ -304,7 +283,7 @@ def step(ask: Ask) -> Page:
     _, found = _session_of(ask)
     trial, number = _numbered(ask, found)
     shown = _timeline(found.row.key, trial, (), 1)
-    return Page(title="", body=one_step(trial.trajectory.steps[number], shown, {}, _WHOLE), part=True)
+    return Page(title="", body=findings.one_step(trial.trajectory.steps[number], shown, {}, _WHOLE), part=True)
 
 
 def request(ask: Ask) -> Page:
@@ -312,11 +291,11 @@ def request(ask: Ask) -> Page:
     _, found = _session_of(ask)
     trial, number = _numbered(ask, found)
     span_id = trial.trajectory.steps[number].span_id
-    own = [span for span in found.spans if span.span_id == span_id]
-    if not (sent := model_requests(own)):  # of a sender that is no harness
+    sent, earlier = findings.requests_of(found.spans, span_id)
+    if not sent:  # of a sender that is no harness
+        own = [span for span in found.spans if span.span_id == span_id]
         return Page(title="", body=tag("div", *map(_span, own[:20]), class_="loaded"), part=True)
-    earlier = [span for span in found.spans if own and span.start_ns < own[0].start_ns]
-    return Page(title="", body=request_part(sent, model_requests(earlier)), part=True)
+    return Page(title="", body=findings.request_part(sent, earlier), part=True)
 
 
 def _span(span: Span) -> Markup:
@@ -333,11 +312,10 @@ def _session_of(ask: Ask) -> tuple[SessionStore, Session]:
 
 
 def _numbered(ask: Ask, found: Session) -> tuple[Trial, int]:
-    trial, text = found.trial(), ask.place["step"]
-    is_number = text.isascii() and text.isdecimal() and len(text) < 9
-    if trial is None or not is_number or int(text) >= len(trial.trajectory.steps):
+    trial, number = found.trial(), whole_number(text := ask.place["step"])
+    if trial is None or number is None or number >= len(trial.trajectory.steps):
         raise UsageError(f"this session has no step {text[:40]!r}")
-    return trial, int(text)
+    return trial, number
 
 
 def _timeline(key: str, trial: Trial, scores: Sequence[SessionScore], number: int) -> Timeline:

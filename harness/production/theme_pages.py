@@ -16,22 +16,21 @@ from harness.reports.pages.markup import (
     bounded,
     chip,
     choice,
+    empty,
     facts,
     filters,
     fragment,
     link,
-    pager,
-    pages_of,
     path_of,
     row,
     run_link,
-    share_words,
     table,
     tag,
     trial_path,
     words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
+from harness.reports.units import percent
 from harness.scoring.statistics.intervals import Interval
 
 _DAY_NS: Final = 86_400 * 10**9
@@ -43,29 +42,31 @@ _TRENDS: Final = {"new": "bad", "rising": "bad", "falling": "good"}
 def themes(ask: Ask) -> Page:
     """`/themes?run=&days=&suite=&session=`: of a run, or of the sessions of production."""
     report = _report(ask)
-    head = tag("h1", "Themes")
     if report is None:
-        body = fragment(head, _choice(ask, ()), tag("p", *_nothing_stored(), class_="empty"))
-        return Page(title="Themes", body=body, section="Themes")
+        nothing = empty(
+            "Nothing of production is stored.",
+            "harness ingest serve",
+            "receives it; choose a run to see its own themes.",
+        )
+        return Page.of("Themes", _choice(ask, ()), nothing, section="Themes")
     if session := ask.query.get("session"):
         report = report.model_copy(update={"themes": tuple(one for one in report.themes if session in one.members)})
-    pages = pages_of(len(report.themes))
-    number = ask.number("page", most=pages)
-    shown = report.themes[(number - 1) * PER_PAGE : number * PER_PAGE]
+    shown, beside = ask.part(report.themes, "/themes")
     what = "trials" if report.is_of_run else "sessions"
     count = f"{report.failed} of {report.sessions} {what} show {len(report.themes)} themes"
     heads = ("theme", f"#{what}", "#share", "#impact", "trend", "since", "issue")
     rows = [_row(ask, one) for one in shown]
-    body = fragment(
-        tag("div", head, tag("p", count, class_="count"), class_="title"),
+    return Page.of(
+        "Themes",
         _choice(ask, sorted({one.suite for one in report.themes})),
         table(heads, rows, caption="Themes by impact", class_="plain list")
         if rows
         else tag("p", "No failure was found.", class_="empty"),
-        pager(number, pages, "/themes", ask.query),
+        beside,
         *_absent_themes(report),
+        section="Themes",
+        beside=tag("p", count, class_="count"),
     )
-    return Page(title="Themes", body=body, section="Themes")
 
 
 def theme(ask: Ask) -> Page:
@@ -75,17 +76,18 @@ def theme(ask: Ask) -> Page:
         report or ThemesReport(source="store", since="", sessions=0, failed=0, themes=()), ask.place["id"]
     )
     run = ask.query.get("run") or None
-    body = fragment(
-        tag("p", link(_path(ask), "Themes", data_up=True), class_="crumbs"),
-        tag("div", tag("h1", found.title), chip(found.trend, _TRENDS.get(found.trend, "")), class_="title"),
+    return Page.of(
+        bounded(found.title, 200),
         facts(_theme_facts(found)),
         *_days(found),
         *_examples("Representative", found.representative, run),
         *_examples("Least like the others", found.borderline, run),
         *_links(found),
         *_members(ask, found, run),
+        section="Themes",
+        up=(path_of("themes", **_kept_query(ask)), "Themes"),
+        beside=chip(found.trend, _TRENDS.get(found.trend, "")),
     )
-    return Page(title=bounded(found.title, 80), body=body, section="Themes")
 
 
 def _report(ask: Ask) -> ThemesReport | None:
@@ -113,20 +115,12 @@ def _choice(ask: Ask, suites: Sequence[str]) -> Markup:
     return filters(*fields, action="/themes")
 
 
-def _nothing_stored() -> tuple[Markup | str, ...]:
-    return (
-        "Nothing of production is stored. ",
-        tag("code", "harness ingest serve"),
-        " receives it; choose a run to see its own themes.",
-    )
-
-
 def _row(ask: Ask, one: Theme) -> Markup:
     path = path_of("themes", one.id, **_kept_query(ask))
     return row(
         link(path, bounded(one.title, 200)),
         str(one.sessions),
-        share_words(one.share),
+        percent(one.share),
         f"{one.impact:.1f}{_interval_text(one.impact_interval)}",
         chip(one.trend, _TRENDS.get(one.trend, "")),
         f"{one.first_day} {bounded(one.first_release, 40)}",
@@ -139,10 +133,6 @@ def _interval_text(interval: Interval | None) -> str:
     return "" if interval is None else f" ({interval.low:.1f} to {interval.high:.1f})"
 
 
-def _path(ask: Ask) -> str:
-    return path_of("themes", **_kept_query(ask))
-
-
 def _kept_query(ask: Ask) -> dict[str, str]:
     return {name: ask.query[name] for name in ("run", "days", "suite") if ask.query.get(name)}
 
@@ -150,7 +140,7 @@ def _kept_query(ask: Ask) -> dict[str, str]:
 def _theme_facts(found: Theme) -> Iterator[tuple[str, Markup | str]]:
     yield "id", tag("code", found.id)
     yield "suite", found.suite
-    yield "affected", f"{found.sessions}, {share_words(found.share)} of all"
+    yield "affected", f"{found.sessions}, {percent(found.share)} of all"
     yield "impact", f"{found.impact:.1f}{_interval_text(found.impact_interval)}"
     yield "severity", f"{found.severity:.2f}"
     if found.fault is not None:
@@ -218,12 +208,10 @@ def _links(found: Theme) -> Iterator[Markup]:
 
 
 def _members(ask: Ask, found: Theme, run: str | None) -> Iterator[Markup]:
-    pages = pages_of(len(found.members))
-    number = ask.number("page", most=pages)
-    shown = found.members[(number - 1) * PER_PAGE : number * PER_PAGE]
+    shown, beside = ask.part(found.members, path_of("themes", found.id))
     yield tag("h2", f"All {len(found.members)}")
     yield tag("ul", *(tag("li", _member_link(one, run)) for one in shown), class_="names")
-    yield pager(number, pages, path_of("themes", found.id), ask.query)
+    yield beside
 
 
 def _absent_themes(report: ThemesReport) -> Iterator[Markup]:

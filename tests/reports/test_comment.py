@@ -6,7 +6,7 @@ from collections.abc import Callable
 from harness.reports.change import latency_change
 from harness.reports.compare import compare
 from harness.reports.margin import no_worse_than
-from harness.reports.render.markdown import addresses_of, comment_markdown
+from harness.reports.render.markdown import addresses_of, comment_markdown, plain
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.evidence import Verdict
 from harness.scoring.scorecard import Score, Scorecard
@@ -57,11 +57,14 @@ def test_no_number_of_fixes_hides_a_regression_and_each_has_its_reason_of_now(ca
     old = [ended(i, i >= 60, "old") for i in range(70)]
     new = [ended(i, True, "new") for i in range(65)] + [ended(i, False, "new", "agent_failed") for i in range(65, 70)]
 
-    text = comment_markdown(compare(manifest(old), old, manifest(new, "new"), new), [])
+    found = compare(manifest(old), old, manifest(new, "new"), new)
+    text = comment_markdown(found, [])
 
     shown = text.partition("<details>")[0]
+    assert len(found.attribution.unrecorded) > 1
+    assert all(f"- {plain(one)}" in shown for one in found.attribution.unrecorded), "no recorded part differs"
     assert [f"case-{i}/1 fails: agent\\_failed: it raised; k: new" for i in range(65, 70)] == [
-        line.removeprefix("- ") for line in shown.splitlines() if line.startswith("- ")
+        line.removeprefix("- ") for line in shown.splitlines() if line.startswith("- case-")
     ]
     assert shown.index("case-69") < shown.index("Fixes: 60.")
     assert "old" not in shown

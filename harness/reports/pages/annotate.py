@@ -5,11 +5,11 @@ from typing import Final
 from harness.judging.annotation import PER_ITEM
 from harness.judging.rubrics import Rubric
 from harness.reports.pages.markup import (
+    NO_RUNS,
     UNKNOWN,
     Markup,
     bounded,
     choice,
-    empty,
     facts,
     fragment,
     link,
@@ -44,7 +44,7 @@ def run_choice(project: Project, page: str) -> Markup:
         if one.manifest is not None
     ]
     if not rows:
-        return empty("There are no runs yet.", "harness run SUITE", "makes the first one.")
+        return NO_RUNS
     return table(("run", "suite", "agent", "made"), rows, caption="Runs", class_="plain list")
 
 
@@ -58,7 +58,7 @@ def choosing(ask: Ask) -> Page:
         body = _rubrics(ask, ask.project.run(name))
     else:
         body = _begin(ask, ask.project.run(name), rubric)
-    return Page(title="Annotate", body=fragment(tag("h1", "Annotate"), body), section="Annotate")
+    return Page.of("Annotate", body, section="Annotate")
 
 
 def _rubrics(ask: Ask, folder: RunFolder) -> Markup:

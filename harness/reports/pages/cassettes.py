@@ -7,7 +7,6 @@ from pathlib import Path
 from harness.cassettes.check import CassetteSummary, cassette_paths, list_cassettes, shown_cassette
 from harness.errors import UsageError
 from harness.reports.pages.markup import (
-    PER_PAGE,
     UNKNOWN,
     Markup,
     bounded,
@@ -15,10 +14,7 @@ from harness.reports.pages.markup import (
     empty,
     fold,
     folded_value,
-    fragment,
     link,
-    pager,
-    pages_of,
     path_of,
     row,
     shown_text,
@@ -37,38 +33,24 @@ def suites(ask: Ask) -> Page:
     root = ask.project.path / "cassettes"
     names = sorted(one.name for one in root.iterdir() if one.is_dir() and _is_name(one.name)) if root.is_dir() else []
     rows = [
-        row(
-            link(path_of("cassettes", name), name),
-            str(len(cassette_paths(root, name))),
-            href=path_of("cassettes", name),
-        )
+        row(link(path := path_of("cassettes", name), name), str(len(cassette_paths(root, name))), href=path)
         for name in names
     ]
     shown = table(("suite", "#cases"), rows, caption="Suites with recordings", class_="plain list")
     nothing = empty("The project has no recordings.", "harness record SUITE", "makes them.")
     misses = tag("p", link("/misses", "Calls without a recording, over all runs"))
-    return Page(
-        title="Cassettes",
-        body=fragment(tag("h1", "Cassettes"), shown if rows else nothing, misses),
-        section="Cassettes",
-    )
+    return Page.of("Cassettes", shown if rows else nothing, misses, section="Cassettes")
 
 
 def suite(ask: Ask) -> Page:
     """`/cassettes/{suite}`."""
     name = _named(ask)
     found = list_cassettes(ask.project.path / "cassettes", name)
-    pages = pages_of(len(found))
-    number = ask.number("page", most=pages)
-    rows = [_summary(name, one) for one in found[(number - 1) * PER_PAGE : number * PER_PAGE]]
+    shown, beside = ask.part(found, path_of("cassettes", name))
     heads = ("case", "#recordings", "tools", "provenance", "written")
-    body = fragment(
-        tag("p", link("/cassettes", "Cassettes", data_up=True), class_="crumbs"),
-        tag("h1", name),
-        table(heads, rows, caption="Cassettes of the suite", class_="plain list"),
-        pager(number, pages, path_of("cassettes", name), ask.query),
-    )
-    return Page(title=name, body=body, section="Cassettes")
+    rows = [_summary(name, one) for one in shown]
+    listed = table(heads, rows, caption="Cassettes of the suite", class_="plain list")
+    return Page.of(name, listed, beside, section="Cassettes", up=("/cassettes", "Cassettes"))
 
 
 def cassette(ask: Ask) -> Page:
@@ -78,8 +60,7 @@ def cassette(ask: Ask) -> Page:
     if path is None:
         raise UsageError(f"suite {name!r} has no recordings of {bounded(case, 100)!r}")
     found = shown_cassette(path)
-    pages = pages_of(len(found.recordings))
-    number = ask.number("page", most=pages)
+    own, beside = ask.part(list(enumerate(found.recordings)), path_of("cassettes", name, case))
     shown = [
         tag(
             "li",
@@ -97,16 +78,11 @@ def cassette(ask: Ask) -> Page:
             id=f"recording-{place}",
             tabindex="-1",
         )
-        for place, one in list(enumerate(found.recordings))[(number - 1) * PER_PAGE : number * PER_PAGE]
+        for place, one in own
     ]
-    body = fragment(
-        tag("p", link(path_of("cassettes", name), name, data_up=True), class_="crumbs"),
-        tag("h1", case),
-        tag("p", f"{len(found.recordings)} recordings, written {_age(path)}", class_="count"),
-        tag("ol", *shown, class_="turn"),
-        pager(number, pages, path_of("cassettes", name, case), ask.query),
-    )
-    return Page(title=case, body=body, section="Cassettes")
+    count = tag("p", f"{len(found.recordings)} recordings, written {_age(path)}", class_="count")
+    body = (count, tag("ol", *shown, class_="turn"), beside)
+    return Page.of(case, *body, section="Cassettes", up=(path_of("cassettes", name), name))
 
 
 def _named(ask: Ask) -> str:

@@ -6,31 +6,28 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from harness.errors import NotMeasured, UsageError
-from harness.reports.change import MetricChange
 from harness.reports.compare import CaseChange, Comparison, GroupChange, compare_runs, compare_with_baseline
 from harness.reports.pages import trial_parts as findings
 from harness.reports.pages.markup import (
-    PER_PAGE,
-    UNKNOWN,
+    NO_RUNS,
     Markup,
     around,
     bounded,
     choice,
+    chosen_of,
     empty,
     filters,
     fragment,
     link,
-    pager,
-    pages_of,
     path_of,
     row,
     run_link,
+    section,
     section_tables,
-    share_words,
     success_mark,
     table,
     tag,
-    term,
+    tiles,
     trial_path,
     words,
 )
@@ -38,7 +35,8 @@ from harness.reports.pages.plots import Bar, bars
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import TrialLine, line_of, neighbours
 from harness.reports.pages.trial_parts import Timeline, one_step, origins, step_difference
-from harness.reports.render.sections import comparison_sections
+from harness.reports.render.sections import attribution_lines, chance, comparison_sections
+from harness.reports.units import figure, percent
 from harness.runs.store.baseline import read_baseline
 from harness.runs.store.folder import RunFolder, TrialKey
 from harness.runs.store.manifest import ManifestDifference, RunManifest, differences
@@ -51,7 +49,8 @@ _FAR = 1000
 """Steps of each trial that are aligned."""
 _KEPT = 8
 _KINDS = ("regressed", "fixed", "changed", "all")
-_HEADS = ("trial", "before", "after", "category")
+_FIGURES = ("category", "metric", "mode", "rule")
+"""What a figure of the page filters the trials by."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +76,30 @@ class _Sides:
 
     def chosen(self, ask: Ask) -> tuple[str, Sequence[TrialKey]]:
         """What the address asks for, and its trials: the regressions, unless it asks for others."""
-        category = ask.query.get("category", "")
-        default = "all" if category else "regressed" if self.regressed else "changed" if self.fixed else "all"
+        figures = [(name, ask.query[name]) for name in _FIGURES if ask.query.get(name)]
+        default = "all" if figures else "regressed" if self.regressed else "changed" if self.fixed else "all"
         kind = ask.query.get("show", default)
         return kind, [
             key
             for key in self.keys
             if (kind in ("all", self.kind_of(key)) or (kind == "changed" and self.kind_of(key) is not None))
-            and category in ("", self.new[key].category)
+            and all(self.counts(key, *one) for one in figures)
         ]
+
+    def counts(self, key: TrialKey, what: str, name: str) -> bool:
+        """Whether the trial stands in a figure: of its category, of what it shows in one of the runs, or of a metric
+        that changed.
+        """
+        old, new = self.old[key], self.new[key]
+        match what:
+            case "category":
+                return name == new.category
+            case "mode":
+                return name in (*old.modes, *new.modes)
+            case "rule":
+                return name in {rule for rule, _ in (*old.broken, *new.broken)}
+            case _:
+                return old.values.get(name) != new.values.get(name)
 
     @cached_property
     def regressed(self) -> Mapping[TrialKey, CaseChange]:
@@ -111,38 +125,30 @@ def compare(ask: Ask) -> Page:
     """`/compare?before=&after=`, without `before` against the baseline, or `?run=&run=` of two ticked runs."""
     before, after = _names(ask)
     if after is None:
-        return Page(title="Comparison", body=_choice(ask), section="Comparison")
+        return Page.of("Comparison", *_choice(ask), section="Comparison")
     folder = ask.project.run(after)
     said = run_link(before) if before is not None else f"the baseline of {folder.manifest.suite}"
     swap = None if before is None else link(path_of("compare", before=after, after=before), "Swap")
-    head = [
-        tag("p", link(path_of("runs", after), after, data_up=True), class_="crumbs"),
-        tag("h1", "Comparison"),
-        tag("p", said, " before, ", run_link(after), " after. ", swap, class_="count"),
-    ]
+    sides = tag("p", said, " before, ", run_link(after), " after. ", swap, class_="count")
     try:
         body = _body(ask, _sides(ask, before, after, folder))
     except (UsageError, NotMeasured) as error:
         body = _unlike(error, None if before is None else ask.project.run(before).manifest, folder.manifest)
-    return Page(title="Comparison", body=fragment(*head, *body), section="Comparison")
+    return Page.of("Comparison", sides, *body, section="Comparison", up=(path_of("runs", after), after))
 
 
-def _choice(ask: Ask) -> Markup:
+def _choice(ask: Ask) -> Iterator[Markup]:
     """What stands here until two runs are chosen."""
     names = [entry.name for entry in ask.project.index.entries() if entry.manifest is not None][:200]
     if not names:
-        return fragment(
-            tag("h1", "Comparison"), empty("There are no runs yet.", "harness run SUITE", "makes the first.")
-        )
-    said = f"{len(ask.ticked)} runs are ticked: two are compared. " if ask.ticked else "Choose two runs of one suite. "
-    return fragment(
-        tag("h1", "Comparison"),
-        empty(said, "harness compare BEFORE AFTER", "does the same in a terminal."),
-        filters(
-            choice("before", "before", names, ask.query.get("before", ""), otherwise="the suite's baseline"),
-            choice("after", "after", names, next(iter(ask.ticked), names[0]), otherwise="choose"),
-            action="/compare",
-        ),
+        yield NO_RUNS
+        return
+    said = f"{len(ask.ticked)} runs are ticked: two are compared." if ask.ticked else "Choose two runs of one suite."
+    yield empty(said, "harness compare BEFORE AFTER", "does the same in a terminal.")
+    yield filters(
+        choice("before", "before", names, ask.query.get("before", ""), otherwise="the suite's baseline"),
+        choice("after", "after", names, next(iter(ask.ticked), names[0]), otherwise="choose"),
+        action="/compare",
     )
 
 
@@ -181,69 +187,58 @@ def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:
     found, success = sides.found, sides.found.success
     fixed, regressed = len(sides.fixed), len(sides.regressed)
     own = f"{len(found.hidden)} of them succeeded before and cannot be determined now" * bool(found.hidden)
-    tiles = (
-        ("Success", f"{share_words(success.before)} → {share_words(success.after)}", f"{success.pairs} pairs"),
+    shown = (
+        ("Success", f"{percent(success.before)} → {percent(success.after)}", f"{success.pairs} pairs"),
         ("Regressed", link(sides.path(show="regressed"), str(regressed)), own or "succeeded before"),
         ("Fixed", link(sides.path(show="fixed"), str(fixed)), "failed before"),
     )
-    boxes = [
-        tag("div", tag("h2", head), tag("p", value, class_="value"), tag("p", under, class_="under"), class_="tile")
-        for head, value, under in tiles
-    ]
-    yield tag(
-        "p",
-        f"{success.verdict}. {found.attribution.verdict[:1].upper()}{found.attribution.verdict[1:]}.",
-        class_="notice",
-    )
-    yield from (
-        tag("p", f"What would tell them apart: {bounded(one)}", class_="dim")
-        for one in found.attribution.separating[:10]
-    )
-    yield tag("section", *boxes, class_="tiles", aria_label="Success")
+    verdict = f"{success.verdict}. {found.attribution.verdict[:1].upper()}{found.attribution.verdict[1:]}."
+    yield tag("p", verdict, class_="notice")
+    yield from (tag("p", bounded(one), class_="dim") for one in list(attribution_lines(found))[1:12])
+    yield tiles("Success", shown)
     yield _trials(ask, sides)
     yield _categories(sides)
-    rows = [_metric(one) for one in (*found.failures, *found.rules, *found.metrics) if one.difference]
-    if rows:
-        heads = ("figure", "#before", "#after", "#pairs", "says")
-        yield fragment(tag("h2", "Figures that changed"), table(heads, rows, caption="Figures that changed"))
     yield _conditions(found.differences)
-    yield from section_tables(comparison_sections(found))
+    rest = (one for one in comparison_sections(found) if one.key != "category")
+    yield from section_tables(rest, lambda key, name: sides.path(**{key: _stored(key, name)}))
+
+
+def _stored(key: str, name: str) -> str:
+    """The name of a figure as trials have it; that of a failure mode is written as words."""
+    return name.replace(" ", "_") if key == "mode" else name
 
 
 def _trials(ask: Ask, sides: _Sides) -> Markup:
-    category = ask.query.get("category", "")
     kind, chosen = sides.chosen(ask)
+    asked = ", ".join(f"{name} {bounded(words(ask.query[name]), 200)}" for name in _FIGURES if ask.query.get(name))
     counts = (len(sides.regressed), len(sides.fixed), len(sides.regressed) + len(sides.fixed), len(sides.keys))
     links = [
-        tag("li", link(sides.path(show=name), f"{name} {count}", aria_current="true" if name == kind else None))
-        for name, count in zip(_KINDS, counts, strict=True)
+        (sides.path(show=name), f"{name} {count}", name == kind) for name, count in zip(_KINDS, counts, strict=True)
     ]
-    pages = pages_of(len(chosen))
-    number = ask.number("page", most=pages)
-    rows = [_row(ask, sides, key) for key in chosen[(number - 1) * PER_PAGE : number * PER_PAGE]]
-    said = f"{len(chosen)} trials {'' if kind == 'all' else kind}{f' in {bounded(category, 60)}' if category else ''}"
-    return tag(
-        "section",
-        tag("h2", "Trials", id="trials"),
-        tag("nav", tag("ul", *links), class_="versions", aria_label="Which trials"),
-        table(_HEADS, rows, caption=said, class_="plain list") if rows else tag("p", "No trial.", class_="empty"),
-        pager(number, pages, "/compare", {**ask.query, "before": sides.before or "", "after": sides.after, "run": ""}),
-        aria_labelledby="trials",
-    )
+    shown, beside = ask.part(chosen, "/compare", before=sides.before or "", after=sides.after, run="")
+    rows = [_row(ask, sides, key) for key in shown]
+    heads = ("trial", "before", "after", "category")
+    said = f"{len(chosen)} trials{'' if kind == 'all' else f' {kind}'}{f' with {asked}' if asked else ''}"
+    listed = table(heads, rows, caption=said, class_="plain list") if rows else tag("p", "No trial.", class_="empty")
+    count = tag("p", said, class_="count") if asked else None
+    return section("Trials", chosen_of("Which trials", links), count, listed, beside, id="trials")
 
 
 def _asked(ask: Ask) -> dict[str, str]:
     """What the list of trials was asked for, which its pairs carry on."""
-    return {name: ask.query[name] for name in ("show", "category") if ask.texts is None and ask.query.get(name)}
+    return {name: ask.query[name] for name in ("show", *_FIGURES) if ask.texts is None and ask.query.get(name)}
 
 
 def _row(ask: Ask, sides: _Sides, key: TrialKey) -> Markup:
     old, new = sides.old[key], sides.new[key]
     lost = sides.regressed.get(key)
-    why = "; ".join(lost.reasons) if lost is not None else new.why
+    why = "; ".join(lost.reasons) if lost is not None else "" if new.success else new.why
+    if metric := ask.query.get("metric"):
+        values = (figure(metric, one.values.get(metric)) for one in (old, new))
+        why = f"{words(metric)} {' → '.join(values)}. {why}"
     path = sides.pair_path(key, ask)
     cells = success_mark(old.success, old.outcome), success_mark(new.success, new.outcome)
-    said = tag("span", bounded(why, 300), class_="why") if why and new.success is not True else None
+    said = tag("span", bounded(why, 300), class_="why") if why else None
     return row(fragment(link(path, f"{key[0]} / {key[1]}"), said), *cells, new.category, href=path)
 
 
@@ -253,15 +248,16 @@ def _categories(sides: _Sides) -> Markup:
     rows = [
         row(
             link(sides.path(category=one.name), bounded(one.name, 80)),
-            share_words(one.success.before),
-            share_words(one.success.after),
+            percent(one.success.before),
+            percent(one.success.after),
             link(sides.path(category=one.name, show="regressed"), str(one.success.worse)),
             link(sides.path(category=one.name, show="fixed"), str(one.success.better)),
             link(sides.path(category=one.name), str(one.success.pairs)),
+            chance(one.success),
         )
         for one in own
     ]
-    heads = ("category", "#before", "#after", "#regressed", "#fixed", "#pairs")
+    heads = ("category", "#before", "#after", "#regressed", "#fixed", "#pairs", "#p")
     return fragment(
         tag("h2", "Categories"),
         tag("figure", bars([bar for one in own for bar in _two(one)], caption="Success by category"), class_="boxed"),
@@ -270,8 +266,8 @@ def _categories(sides: _Sides) -> Markup:
 
 
 def _two(one: GroupChange) -> Iterator[Bar]:
-    yield Bar(name=bounded(one.name, 60), share=one.success.before, words=f"{share_words(one.success.before)} before")
-    yield Bar(name="", share=one.success.after, words=f"{share_words(one.success.after)} after", kind="b")
+    yield Bar(name=bounded(one.name, 60), share=one.success.before, words=f"{percent(one.success.before)} before")
+    yield Bar(name="", share=one.success.after, words=f"{percent(one.success.after)} after", kind="b")
 
 
 def pair(ask: Ask) -> Page:
@@ -403,11 +399,6 @@ def _conditions(found: Sequence[ManifestDifference]) -> Markup:
     return fragment(
         tag("h2", "Conditions"), table(("what", "before", "after", "note"), rows, caption="Conditions that differ")
     )
-
-
-def _metric(one: MetricChange) -> Markup:
-    shown = [UNKNOWN if value is None else f"{value:.3g}" for value in (one.before, one.after)]
-    return row(term(one.metric), *shown, str(one.pairs), bounded(one.verdict))
 
 
 PAGES = PageSet(

@@ -21,7 +21,7 @@ from harness.disk import write_output
 from harness.errors import NotMeasured, ResultsError, UsageError
 from harness.reports.compare import compare_with_baseline
 from harness.reports.pages import compare, run, trial
-from harness.reports.pages.markup import Markup, fragment, link, path_of, plain, tag
+from harness.reports.pages.markup import Markup, document, fragment, link, path_of, plain, tag
 from harness.reports.pages.request import Ask, Page, Project, Raw, Shows, matching, pattern
 from harness.reports.pages.run import LISTED
 from harness.reports.palette import palette
@@ -103,7 +103,8 @@ class _RunPages:
                 return not asked and (case_id, attempt) in self._trials
             case ["compare"]:
                 sides = _asked(address).get("before"), _asked(address).get("after")
-                return sides == (self._before, self.name) and len(asked - {"before", "after"}) <= 1
+                more = asked - {"before", "after"}
+                return sides == (self._before, self.name) and len(more) <= 1 and "rule" not in more
             case ["compare", before, self.name, case_id, attempt]:
                 return before == self._before and not asked and (case_id, attempt) in self._trials
             case _:
@@ -314,16 +315,8 @@ def _navigation(pages: _RunPages, to: Callable[[str], str]) -> Markup:
 
 def _document(title: str, style: Markup, allowed: str, navigation: Markup, body: Markup) -> str:
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-    head = fragment(
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", title),
-        style,
-    )
-    whole = tag("html", tag("head", head), tag("body", navigation, tag("main", body)), lang="en")
-    return f"<!doctype html>\n{whole}\n"
+    head = fragment(tag("meta", http_equiv="Content-Security-Policy", content=policy), style)
+    return document(title, head, fragment(navigation, tag("main", body)))
 
 
 def _style() -> str:

@@ -9,7 +9,6 @@ from harness.reports.pages.markup import (
     Markup,
     bounded,
     filters,
-    fragment,
     link,
     path_of,
     row,
@@ -42,15 +41,14 @@ def found(ask: Ask) -> Page:
             break
         rows += _hits(ask, run, case, attempt, sought)
     on = link(path_of("search", q=sought, **{"from": read + 1}), "Search the trials after these", rel="next")
-    body = fragment(
-        tag("h1", "Search in transcripts"),
+    said = f"{len(rows)} steps in trials {begin + 1} to {read}. "
+    return Page.of(
+        "Search in transcripts",
         filters(search("q", "text", sought), action="/search"),
-        tag("p", f"{len(rows)} steps in trials {begin + 1} to {read}. ", on if more else None, class_="count")
-        if sought
-        else None,
+        tag("p", said, on if more else None, class_="count") if sought else None,
         table(("trial", "step", "text"), rows, caption="Steps with the text", class_="plain list") if rows else None,
+        section="Search",
     )
-    return Page(title="Search", body=body, section="Search")
 
 
 def _trials(ask: Ask) -> Iterator[tuple[str, str, int]]:

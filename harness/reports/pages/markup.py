@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
+from itertools import zip_longest
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
@@ -18,8 +19,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from harness.reports.render.sections import Section
 from harness.reports.render.wording import meanings
-from harness.reports.units import percent, percent_between
-from harness.scoring.statistics.intervals import Interval
+from harness.reports.units import percent
 from harness.text import visible
 
 _HARMLESS = re.compile(r"[\w .,:;/#?%()=+\[\]{}!|*@$^~\n-]*", re.ASCII)
@@ -61,6 +61,18 @@ def tag(element: str, /, *children: Child, **attributes: Attribute) -> Markup:
         return Markup(f"<{element}{named}>")
     inner = "".join([child if child.__class__ is Markup else _child(child) for child in children])
     return Markup(f"<{element}{named}>{inner}</{element}>")
+
+
+def document(title: str, head: Markup, body: Markup) -> str:
+    """A whole document; `head` stands before its title, so that a policy holds for all of it."""
+    facts_of = fragment(
+        tag("meta", charset="utf-8"),
+        head,
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+    )
+    return f"<!doctype html>\n{tag('html', tag('head', facts_of), tag('body', body), lang='en')}\n"
 
 
 def link(path: str, *children: Child, **attributes: Attribute) -> Markup:
@@ -186,13 +198,15 @@ def _when(cell: Child) -> str | None:
     return "when" if isinstance(cell, str) and _DATE.match(cell) else None
 
 
-def section_tables(sections: Iterable[Section]) -> Iterator[Markup]:
-    """Tables that the other reports have, too."""
+def section_tables(sections: Iterable[Section], to: Callable[[str, str], str] | None = None) -> Iterator[Markup]:
+    """Tables that the other reports have, too. `to`: the trials of a row, by the section's key and the row's name."""
     for one in sections:
         title = one.title[:1].upper() + one.title[1:]
         heads = (one.heads[0], *(f"#{head}" for head in one.heads[1:]))
         notes = (tag("p", note, class_="dim") for note in one.notes)
-        yield fragment(tag("h2", title), table(heads, [row(*cells) for cells in one.rows], caption=title), *notes)
+        led = to if one.key else None
+        rows = [row(name if led is None else link(led(one.key, name), term(name)), *rest) for name, *rest in one.rows]
+        yield fragment(tag("h2", title), table(heads, rows, caption=title), *notes)
 
 
 def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
@@ -206,9 +220,17 @@ def fold(summary: Child, *children: Child, opened: bool = False, id: str | None 
     return tag("details", tag("summary", summary), *children, open=opened, id=id, class_="fold")
 
 
+def whole_number(text: str) -> int | None:
+    """A number of an address or a form; None for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else None
+
+
 def empty(why: str, command: str, does: str) -> Markup:
     """What stands in place of a list without entries: why, and the command that changes it."""
     return tag("p", f"{why} ", tag("code", command), f" {does}", class_="empty")
+
+
+NO_RUNS = empty("There are no runs yet.", "harness run SUITE", "makes the first one.")
 
 
 def block(text: str, most: int = 20_000) -> Markup:
@@ -222,7 +244,7 @@ def block(text: str, most: int = 20_000) -> Markup:
 def pager(number: int, pages: int, path: str, query: Mapping[str, str]) -> Markup:
     """Links to the pages before and after."""
     if pages <= 1:
-        return Markup()
+        return NOTHING
 
     def to(page: int, name: str, rel: str) -> Markup:
         if not 1 <= page <= pages:
@@ -262,6 +284,11 @@ def search(name: str, label: str, value: str) -> Markup:
     return tag("label", tag("span", label), field)
 
 
+def hidden(name: str, value: str) -> Markup:
+    """A field of a form that carries a value on."""
+    return tag("input", type="hidden", name=name, value=value)
+
+
 def filters(*fields: Markup, action: str) -> Markup:
     """A form whose answer is the same page with its query: every state of a list has an address."""
     return tag(
@@ -275,10 +302,38 @@ def filters(*fields: Markup, action: str) -> Markup:
     )
 
 
+def chosen_of(label: str, links: Iterable[tuple[str, Child, bool]]) -> Markup | None:
+    """Links to the variants of a page, each with whether it is the one that is shown; None if there are none."""
+    items = [tag("li", link(path, shown, aria_current="true" if here else None)) for path, shown, here in links]
+    return tag("nav", tag("ul", *items), class_="versions", aria_label=label) if items else None
+
+
+def section(title: str, *content: Child, id: str, class_: str | None = None) -> Markup:
+    """A part of a page that its heading names."""
+    return tag("section", tag("h2", title, id=id), *content, class_=class_, aria_labelledby=id)
+
+
+def tiles(
+    label: str, shown: Iterable[tuple[str, Child, Child]], *more: Child, live: Sequence[str] = (), **of: Attribute
+) -> Markup:
+    """Figures: a head, the value, and what stands below it. `live`: by which names the page's program follows them."""
+    boxes = []
+    for (head, value, under), key in zip_longest(shown, live):
+        figure = tag("p", value, class_="value", data_live=key)
+        below = tag("p", under, class_="under", data_live=key and f"{key}-under") if under else None
+        boxes.append(tag("div", tag("h2", head), figure, below, class_="tile"))
+    return tag("section", *boxes, *more, class_="tiles", aria_label=label, **of)
+
+
+def loads(name: str, path: str, **attributes: Attribute) -> Markup:
+    """A button below which the part at this address is shown."""
+    return tag("button", name, type="button", class_="quiet small", data_load=path, data_into="after", **attributes)
+
+
 def action(path: str, name: str, fields: Mapping[str, str] | None = None, *extra: Markup) -> Markup:
     """A button that changes something."""
-    hidden = [tag("input", type="hidden", name=key, value=value) for key, value in (fields or {}).items()]
-    return tag("form", *hidden, *extra, tag("button", name, class_="quiet"), method="post", action=path, class_="act")
+    kept = [hidden(key, value) for key, value in (fields or {}).items()]
+    return tag("form", *kept, *extra, tag("button", name, class_="quiet"), method="post", action=path, class_="act")
 
 
 def pages_of(count: int, per_page: int = PER_PAGE) -> int:
@@ -290,23 +345,9 @@ def pages_of(count: int, per_page: int = PER_PAGE) -> int:
 UNKNOWN = "-"
 
 
-def share_words(share: float | None) -> str:
-    return percent(share)
-
-
 def rate_words(rate: float | None, unknown: int, trials: int) -> str:
     """A rate of success with the share of trials that it leaves out."""
-    return share_words(rate) + (f" (unknown for {unknown} of {trials})" if unknown else "")
-
-
-def interval_words(interval: Interval | None) -> str:
-    return percent_between(interval)
-
-
-def money(cost: float | None) -> str:
-    if cost is None:
-        return UNKNOWN
-    return f"{cost:.2f} USD" if cost >= 1 else f"{cost:.4f} USD"
+    return percent(rate) + (f" (unknown for {unknown} of {trials})" if unknown else "")
 
 
 def words(name: str) -> str:

@@ -16,9 +16,8 @@ from harness.reports.pages.markup import (
     folded_value,
     fragment,
     link,
-    pager,
-    pages_of,
     path_of,
+    row,
     table,
     tag,
     trial_path,
@@ -26,7 +25,6 @@ from harness.reports.pages.markup import (
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.values import JsonObject, canonical_json
 
-_TITLE: Final = "Calls without a recording"
 _RUNS: Final = 25
 _TRIALS: Final = 40
 """Of one run that are read for their misses."""
@@ -50,28 +48,22 @@ def misses(ask: Ask) -> Page:
     suites = sorted({one.suite for one in manifests})
     chosen = ask.query.get("suite", "")
     runs = [one.run for one in manifests if chosen in ("", one.suite)]
-    pages = pages_of(len(runs), _RUNS)
-    number = ask.number("page", most=pages)
-    own = runs[(number - 1) * _RUNS : number * _RUNS]
+    own, beside = ask.part(runs, "/misses", _RUNS)
     found: dict[tuple[str, str, str], _Missed] = {}
     unread = [note for name in own for note in _collect(ask, name, found)]
     ranked = sorted(found.values(), key=lambda one: -len(one.trials))[:_LISTED]
     heads = ("call", "case", "#trials", "nearest recording", "latest")
     nothing = tag("p", "Every call of these runs had a recording, or was made live.", class_="empty")
-    body = fragment(
-        tag("p", link("/cassettes", "Cassettes", data_up=True), class_="crumbs"),
-        tag(
-            "div",
-            tag("h1", "Calls without a recording"),
-            tag("p", f"in {len(own)} runs", class_="count"),
-            class_="title",
-        ),
+    return Page.of(
+        "Calls without a recording",
         filters(choice("suite", "suite", suites, chosen), action="/misses"),
         *(tag("p", note, class_="alert") for note in unread[:20]),
-        table(heads, map(_row, ranked), caption=_TITLE) if ranked else nothing,
-        pager(number, pages, "/misses", ask.query),
+        table(heads, map(_row, ranked), caption="Calls without a recording") if ranked else nothing,
+        beside,
+        section="Cassettes",
+        up=("/cassettes", "Cassettes"),
+        beside=tag("p", f"in {len(own)} runs", class_="count"),
     )
-    return Page(title=_TITLE, body=body, section="Cassettes")
 
 
 def _collect(ask: Ask, name: str, found: dict[tuple[str, str, str], _Missed]) -> Iterator[str]:
@@ -110,13 +102,12 @@ def _row(one: _Missed) -> Markup:
     nearest = one.miss.get("nearest")
     best = nearest[0] if isinstance(nearest, list) and nearest else None
     recordings = path_of("cassettes", one.suite, one.case_id)
-    return tag(
-        "tr",
-        tag("th", folded_value(bounded(str(one.miss.get("tool")), 120), one.miss.get("arguments"), 4000), scope="row"),
-        tag("td", link(recordings, one.case_id)),
-        tag("td", str(len(one.trials)), class_="num"),
-        tag("td", _nearest(best, "model" if one.miss.get("model") is True else "tool")),
-        tag("td", link(trial_path(run, one.case_id, attempt), f"{run} / {attempt}")),
+    return row(
+        folded_value(bounded(str(one.miss.get("tool")), 120), one.miss.get("arguments"), 4000),
+        link(recordings, one.case_id),
+        str(len(one.trials)),
+        _nearest(best, "model" if one.miss.get("model") is True else "tool"),
+        link(trial_path(run, one.case_id, attempt), f"{run} / {attempt}"),
     )
 
 

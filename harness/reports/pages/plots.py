@@ -134,7 +134,7 @@ def course(points: Sequence[Point], *, label: str) -> Markup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class Stretch:
     """A step or a call of a trial by time, in milliseconds since the trial began."""
 
     name: Child
@@ -144,7 +144,7 @@ class Span:
     href: str
 
 
-def waterfall(spans: Sequence[Span], *, caption: str) -> Markup:
+def waterfall(spans: Sequence[Stretch], *, caption: str) -> Markup:
     """Each span stands at its time, below the one before."""
     first = min(one.start_ms for one in spans)
     whole = max(one.end_ms for one in spans) - first or 1.0

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from harness.reports.pages.markup import bounded, interval_words, money, rate_words
+from harness.reports.pages.markup import bounded, rate_words
 from harness.reports.pages.request import Project
 from harness.reports.pages.run_index import RunFigures
+from harness.reports.units import dollars, percent_between
 from harness.runs.store.beside_trials import in_flight
 from harness.runs.store.storage import is_being_written
 from harness.text import visible
@@ -26,11 +27,11 @@ def live_state(project: Project, name: str) -> JsonObject:
         "done": figures.done,
         "planned": figures.planned,
         "rate": rate_words(figures.rate, figures.unknown, figures.done),
-        "interval": interval_words(figures.interval),
+        "interval": percent_between(figures.interval),
         "succeeded": figures.succeeded,
         "failed": figures.failed,
         "unknown": figures.unknown,
-        "cost": money(figures.cost_usd),
+        "cost": dollars(figures.cost_usd),
         "trials": [_trial(one) for one in trials[:_TRIALS]],
     }
 

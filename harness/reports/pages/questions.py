@@ -19,19 +19,19 @@ from harness.judging.rubrics import Criterion
 from harness.judging.transcripts import Piece
 from harness.reports.pages.annotations import RunQuestions
 from harness.reports.pages.markup import (
-    PER_PAGE,
     Markup,
     bounded,
     chip,
+    chosen_of,
     fragment,
     link,
-    pager,
-    pages_of,
     path_of,
     row,
+    section,
     shown_text,
     table,
     tag,
+    whole_number,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.runs.store.folder import TrialKey
@@ -45,12 +45,7 @@ WORDS: Final[dict[PersonAnswer, str]] = {
     "not_eligible": "does not apply",
     "unsure": "cannot be told",
 }
-_BUTTONS: Final[tuple[tuple[PersonAnswer, str, str], ...]] = (
-    ("pass", "Pass", "p"),
-    ("fail", "Fail", "f"),
-    ("not_eligible", "Does not apply", "n"),
-    ("unsure", "Cannot tell", "u"),
-)
+_ANSWER_KEYS: Final[dict[str, PersonAnswer]] = {"p": "pass", "f": "fail", "n": "not_eligible", "u": "unsure"}
 _LONG: Final = 1800
 _WHOLE: Final = 2_000_000
 
@@ -62,7 +57,7 @@ def session_page(own: AnnotationQueue, asked: Sequence[QueuedQuestion], address:
     subject = works[0].subject
     about = "" if subject.case is None else subject.case.description
     forms = [_form(one.criterion, own.shown(one), address(one.criterion.id)) for one in works]
-    criteria = tag("section", tag("h2", f"Criteria: {len(forms)}", id="criteria"), *forms, aria_labelledby="criteria")
+    criteria = section(f"Criteria: {len(forms)}", *forms, id="criteria")
     return fragment(
         tag("h1", f"{subject.trial.case_id} / {subject.trial.attempt}"),
         tag("p", bounded(about, 1000), class_="dim") if about else None,
@@ -72,10 +67,10 @@ def session_page(own: AnnotationQueue, asked: Sequence[QueuedQuestion], address:
 
 def whole_piece(asked: Sequence[QueuedQuestion], place: str) -> Markup:
     """One piece of the evidence, by its number. Raises UsageError."""
-    pieces = _pieces(_works(asked))
-    if not (place.isascii() and place.isdecimal() and len(place) < 9 and int(place) < len(pieces)):
+    pieces, number = _pieces(_works(asked)), whole_number(place)
+    if number is None or number >= len(pieces):
         raise UsageError("these questions have no such piece of evidence")
-    return tag("div", pieces[int(place)].text[:_WHOLE], class_="pre")
+    return tag("div", pieces[number].text[:_WHOLE], class_="pre")
 
 
 def _works(asked: Sequence[QueuedQuestion]) -> list[AnnotationTask]:
@@ -136,14 +131,14 @@ def _form(own: Criterion, given: JsonObject, action: str) -> Markup:
         tag(
             "button",
             tag("kbd", key),
-            f" {words}",
+            f" {WORDS[value].capitalize()}",
             name="answer",
             value=value,
             data_key=key,
             aria_pressed="true" if shown["answer"] == value else "false",
             disabled=value == "not_eligible" and not own.applies_when,
         )
-        for value, words, key in _BUTTONS
+        for key, value in _ANSWER_KEYS.items()
     ]
     step = tag(
         "select",
@@ -179,10 +174,7 @@ _TAG: Final = re.compile(r"(?<!\w)#(\w[\w-]{0,40})")
 _KEPT: Final = ("as", "role", "per", "criterion")
 """Parts of the query that say who annotates what."""
 _KEYS: Final = (
-    ("p", "pass"),
-    ("f", "fail"),
-    ("n", "does not apply"),
-    ("u", "cannot be told from this"),
+    *((key, WORDS[value]) for key, value in _ANSWER_KEYS.items()),
     ("c", "write a comment; Esc leaves it"),
     ("j, k", "next, previous criterion, which the answers are for"),
     ("→, ←", "next, previous trial"),
@@ -197,8 +189,7 @@ def queue(ask: Ask) -> Page:
     own = _queue(ask, found, person)
     wanted, every = ask.query.get("tag", ""), own.places()
     places = [one for one in every if not wanted or wanted in _TAG.findall(one.note)]
-    pages = pages_of(len(places))
-    number = ask.number("page", most=pages)
+    shown, beside = ask.part(places, path_of("annotate", ask.place["run"], ask.place["rubric"]))
     rows = [
         row(
             link(path := _path(ask, one.case_id, one.attempt), f"{one.case_id} / {one.attempt}"),
@@ -207,7 +198,7 @@ def queue(ask: Ask) -> Page:
             fragment(*map(chip, dict.fromkeys(_TAG.findall(one.note)))),
             href=path,
         )
-        for one in places[(number - 1) * PER_PAGE : number * PER_PAGE]
+        for one in shown
     ]
     nothing = "No question has two answers." if person.role == "adjudicator" else "There is nothing left to label."
     heads = ("trial", "criterion", "your answer", "tags")
@@ -224,7 +215,7 @@ def queue(ask: Ask) -> Page:
         table(heads, rows, caption="Questions", class_="plain list")
         if rows
         else tag("p", nothing, class_="empty", role="status"),
-        pager(number, pages, path_of("annotate", ask.place["run"], ask.place["rubric"]), ask.query),
+        beside,
     )
     return Page(title=f"{person.name} {_does(person)}", body=body, section="Annotate", keys=_KEYS[-1:])
 
@@ -232,12 +223,8 @@ def queue(ask: Ask) -> Page:
 def _tags(ask: Ask, places: Sequence[QueueEntry]) -> Markup | None:
     """The tags of the person's comments, each leads to its questions."""
     found = Counter(name for one in places for name in set(_TAG.findall(one.note)))
-    links = [
-        tag("li", link(_path(ask, tag=name), f"{name} {count}", aria_current="true" if name == wanted else None))
-        for wanted in (ask.query.get("tag"),)
-        for name, count in found.most_common()
-    ]
-    return tag("nav", tag("ul", *links), class_="versions", aria_label="Tags") if links else None
+    wanted, ranked = ask.query.get("tag"), found.most_common()
+    return chosen_of("Tags", ((_path(ask, tag=name), f"{name} {count}", name == wanted) for name, count in ranked))
 
 
 def session(ask: Ask) -> Page:
@@ -276,9 +263,8 @@ def answer(ask: Ask) -> str:
     asked = own.find(case, attempt, ask.place["criterion"])
     open_before = {(one.case_id, one.attempt, one.criterion) for one in own.places() if one.answer is None}
     was_open = (case, attempt, asked.item.criterion) in open_before
-    step = ask.form.get("step", "")
-    number = int(step) if step.isascii() and step.isdecimal() and len(step) < 9 else None
-    own.answer(asked, cast(PersonAnswer, given), ask.form.get("note", "").replace("\r\n", "\n").strip(), number)
+    note, step = ask.form.get("note", "").replace("\r\n", "\n").strip(), whole_number(ask.form.get("step", ""))
+    own.answer(asked, cast(PersonAnswer, given), note, step)
     own.refresh()
     left = (
         one.criterion for one in own.places() if one.answer is None and (one.case_id, one.attempt) == (case, attempt)

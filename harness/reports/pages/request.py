@@ -11,9 +11,11 @@ from harness.errors import UsageError
 from harness.reports.compare import Comparison
 from harness.reports.pages.annotations import Annotations
 from harness.reports.pages.drafts import RunningTries
-from harness.reports.pages.markup import Markup
+from harness.reports.pages.markup import PER_PAGE, Child, Markup, fragment, link, pager, pages_of, tag, whole_number
 from harness.reports.pages.run_index import RunIndex
 from harness.runs.store.folder import RunFolder
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,16 +55,23 @@ class Ask:
 
     def number(self, name: str, default: int = 1, most: int = 1_000_000) -> int:
         """A number of the query, at least 1; the default where it is not a number."""
-        text = self.query.get(name, "")
-        found = int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else default
-        return max(1, min(most, found))
+        found = whole_number(self.query.get(name, ""))
+        return max(1, min(most, default if found is None else found))
+
+    def part(
+        self, items: Sequence[_Item], path: str, per_page: int = PER_PAGE, **query: str
+    ) -> tuple[Sequence[_Item], Markup]:
+        """The items of the page of a list that is asked for, and links to the pages before and after."""
+        pages = pages_of(len(items), per_page)
+        number = self.number("page", most=pages)
+        return items[(number - 1) * per_page : number * per_page], pager(number, pages, path, {**self.query, **query})
 
     def attempt(self) -> int:
         """The number of the attempt in the address. Raises UsageError."""
-        text = self.place.get("attempt", "")
-        if not (text.isascii() and text.isdecimal() and len(text) < 9):
+        found = whole_number(text := self.place.get("attempt", ""))
+        if found is None:
             raise UsageError(f"{text[:40]!r} is not an attempt")
-        return int(text)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +89,31 @@ class Page:
     again_after_s: int | None = None
     """Set where the page is not complete yet, and is to be loaded again."""
     part: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        *content: Child,
+        section: str,
+        up: tuple[str, str] | None = None,
+        beside: Child = None,
+        modules: tuple[str, ...] = (),
+        again_after_s: int | None = None,
+    ) -> Self:
+        """A page with its title. `up`: the page above it, by address and name. `beside`: stands beside the title."""
+        head = tag("h1", title)
+        return cls(
+            title=title,
+            body=fragment(
+                tag("p", link(*up, data_up=True), class_="crumbs") if up is not None else None,
+                head if beside is None else tag("div", head, beside, class_="title"),
+                *content,
+            ),
+            section=section,
+            modules=modules,
+            again_after_s=again_after_s,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,33 +6,29 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.reports.pages.markup import (
-    PER_PAGE,
-    UNKNOWN,
     Markup,
     Order,
     action,
     bounded,
     chip,
     choice,
+    chosen_of,
     facts,
     filters,
     fold,
     fragment,
-    interval_words,
+    hidden,
     link,
-    money,
-    pager,
-    pages_of,
     path_of,
     rate_words,
     row,
     search,
     section_tables,
-    share_words,
     success_mark,
     table,
     tag,
     term,
+    tiles,
     when,
     words,
 )
@@ -41,6 +37,7 @@ from harness.reports.pages.progress import is_running
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import RunFigures, TrialLine, failed_first, interval_of
 from harness.reports.render.sections import judged_section
+from harness.reports.units import dollars, figure, percent, percent_between
 from harness.runs.store.beside_trials import request_stop, stop_of, tags_of
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import judged_rubrics
@@ -51,9 +48,9 @@ _ORDERS: dict[str, Callable[[TrialLine], Any]] = {
     "trial": lambda one: (one.case_id, one.attempt),
     "result": failed_first,
     "category": lambda one: one.category,
-    "steps": lambda one: one.steps,
-    "tokens": lambda one: one.tokens,
-    "cost": lambda one: one.cost_usd,
+    "steps": lambda one: one.values.get("steps"),
+    "tokens": lambda one: one.values.get("tokens"),
+    "cost": lambda one: one.values.get("cost_usd"),
 }
 _RESULTS = ("failed", "passed", "unknown")
 LISTED = ("result", "category", "mode", "rule")
@@ -68,20 +65,21 @@ def run(ask: Ask) -> Page:
     manifest = folder.manifest
     figures, lines = ask.project.index.figures(name), ask.project.index.lines(name)
     running = ask.texts is None and is_running(ask.project, name, figures)
-    body = fragment(
-        tag("p", link("/", "Runs", data_up=True), class_="crumbs"),
-        tag("div", tag("h1", name), *(chip(one) for one in tags_of(folder.path)), class_="title"),
+    return Page.of(
+        name,
         _stopped(folder, running, name),
-        tiles(figures, running, name),
+        _figures(figures, running, name),
         _plots(name, lines),
         _trials(ask, name, lines),
         _broken(name, lines),
         *_judged(folder),
         fold("Conditions", facts(_conditions(manifest))),
         *(() if ask.texts is not None else _actions(name, folder)),
+        section="Runs",
+        up=("/", "Runs"),
+        beside=fragment(*map(chip, tags_of(folder.path))),
+        modules=("live.js",) if running else (),
     )
-    modules = ("live.js",) if running else ()
-    return Page(title=name, body=body, section="Runs", modules=modules)
 
 
 def stop(ask: Ask) -> str:
@@ -93,7 +91,7 @@ def stop(ask: Ask) -> str:
     return path_of("runs", name)
 
 
-def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
+def _figures(figures: RunFigures, running: bool, name: str) -> Markup:
     """The figures of a run; of one in flight they follow it."""
     counts = {"passed": figures.succeeded, "failed": figures.failed, "unknown": figures.unknown}
     known = [(result, count) for result, count in counts.items() if count or result != "unknown"]
@@ -102,25 +100,15 @@ def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
     tokens = "tokens are not known" if figures.tokens is None else f"{figures.tokens:,.0f} tokens"
     rate = rate_words(figures.rate, figures.unknown, figures.done)
     shown = (
-        ("Success", rate, interval_words(figures.interval) or "no interval", "rate"),
-        ("Trials", f"{figures.done} of {figures.planned}", rest, "done"),
-        ("Cost", money(figures.cost_usd), tokens, "cost"),
+        ("Success", rate, percent_between(figures.interval) or "no interval"),
+        ("Trials", f"{figures.done} of {figures.planned}", rest),
+        ("Cost", dollars(figures.cost_usd), tokens),
     )
-    boxes = [
-        tag(
-            "div",
-            tag("h2", head),
-            tag("p", value, class_="value", data_live=key),
-            tag("p", under, class_="under", data_live=f"{key}-under"),
-            class_="tile",
-        )
-        for head, value, under, key in shown
-    ]
-    live = path_of("live", name) if running else None
+    if not running:
+        return tiles("Figures of the run", shown)
     bar = tag("progress", max=figures.planned, value=figures.done, data_live="bar", aria_label="trials done")
-    return tag(
-        "section", *boxes, bar if running else None, class_="tiles", data_events=live, aria_label="Figures of the run"
-    )
+    followed = ("rate", "done", "cost")
+    return tiles("Figures of the run", shown, bar, live=followed, data_events=path_of("live", name))
 
 
 def _plots(name: str, lines: Sequence[TrialLine]) -> Markup | None:
@@ -148,7 +136,7 @@ def _rates(name: str, categories: dict[str, list[TrialLine]]) -> Iterator[Bar]:
         known = [line for line in own if line.success is not None]
         passed = sum(bool(line.success) for line in known)
         rate = passed / len(known) if known else None
-        words_of = f"{share_words(rate)}, {passed} of {len(known)}"
+        words_of = f"{percent(rate)}, {passed} of {len(known)}"
         if len(known) < len(own):
             words_of += f", {len(own) - len(known)} unknown"
         href = path_of("runs", name, category=category)
@@ -157,23 +145,14 @@ def _rates(name: str, categories: dict[str, list[TrialLine]]) -> Iterator[Bar]:
 
 def _modes(name: str, failing: Counter[str], trials: int) -> Iterator[Bar]:
     for mode, count in failing.most_common():
-        yield Bar(
-            name=term(mode),
-            share=count / trials,
-            words=f"{count} trials",
-            href=path_of("runs", name, mode=mode),
-            kind="bad",
-        )
+        href = path_of("runs", name, mode=mode)
+        yield Bar(name=term(mode), share=count / trials, words=f"{count} trials", href=href, kind="bad")
 
 
 def _histograms(name: str, lines: Sequence[TrialLine]) -> Iterator[Markup | None]:
-    known: tuple[tuple[str, list[float], Callable[[float], str]], ...] = (
-        ("Steps", [line.steps for line in lines if line.steps is not None], lambda value: f"{value:.0f}"),
-        ("Tokens", [line.tokens for line in lines if line.tokens is not None], lambda value: f"{value:,.0f}"),
-        ("Cost", [line.cost_usd for line in lines if line.cost_usd is not None], money),
-    )
-    for title, values, worded in known:
-        ends = [worded(one) for one in (min(values), middle(values), max(values))] if values else []
+    for title, metric in (("Steps", "steps"), ("Tokens", "tokens"), ("Cost", "cost_usd")):
+        values = [line.values[metric] for line in lines if metric in line.values]
+        ends = [figure(metric, one) for one in (min(values), middle(values), max(values))] if values else []
         yield histogram(title, values, ends, path_of("runs", name, sort=f"-{title.lower()}"))
 
 
@@ -209,8 +188,7 @@ def _actions(name: str, folder: RunFolder) -> Iterator[Markup | None]:
     other = link(path_of("compare", run=name), "Compare with another run")
     yield tag("div", compared, other, _tagging(name, folder), class_="tools")
     pages = (("annotate", "Annotate"), ("workbench", "Workbench"), ("themes", "Themes"))
-    links = [tag("li", link(path_of(page, run=name), title)) for page, title in pages]
-    yield tag("nav", tag("ul", *links), class_="versions", aria_label="More of this run")
+    yield chosen_of("More of this run", ((path_of(page, run=name), title, False) for page, title in pages))
 
 
 def _stopped(folder: RunFolder, running: bool, name: str) -> Markup | None:
@@ -246,26 +224,17 @@ def _tagging(name: str, folder: RunFolder) -> Markup:
 
 
 def _trials(ask: Ask, name: str, lines: Sequence[TrialLine]) -> Markup:
-    chosen = listed(ask, lines)
-    pages = pages_of(len(chosen))
-    number = ask.number("page", most=pages)
-    shown = chosen[(number - 1) * PER_PAGE : number * PER_PAGE]
+    chosen, path = listed(ask, lines), path_of("runs", name)
+    shown, beside = ask.part(chosen, path)
     rows = [_row(name, line, kept_query(ask)) for line in shown]
     count = f"{len(chosen)} of {len(lines)}" if len(chosen) != len(lines) else f"{len(lines)}"
-    path = path_of("runs", name)
     return tag(
         "section",
         tag("div", tag("h2", "Trials", id="trials"), tag("p", count, class_="count"), class_="title"),
         _chosen(ask, path, len(chosen)),
         _filters(ask, path, lines),
-        table(
-            _HEADS,
-            rows,
-            caption="Trials of the run",
-            class_="plain list",
-            order=_order(ask),
-        ),
-        pager(number, pages, path, ask.query),
+        table(_HEADS, rows, caption="Trials of the run", class_="plain list", order=_order(ask)),
+        beside,
         aria_labelledby="trials",
     )
 
@@ -313,11 +282,7 @@ def _filters(ask: Ask, path: str, lines: Sequence[TrialLine]) -> Markup:
         choice("result", "result", _RESULTS, asked["result"]),
         choice("category", "category", categories, asked["category"]),
         choice("mode", "failure mode", modes, asked["mode"]),
-        *(
-            tag("input", type="hidden", name=one, value=ask.query[one])
-            for one in ("rule", "sort")
-            if ask.query.get(one)
-        ),
+        *(hidden(one, ask.query[one]) for one in ("rule", "sort") if ask.query.get(one)),
         action=path,
     )
 
@@ -325,17 +290,14 @@ def _filters(ask: Ask, path: str, lines: Sequence[TrialLine]) -> Markup:
 def _row(name: str, line: TrialLine, asked: Mapping[str, str]) -> Markup:
     path = path_of("runs", name, "trials", line.case_id, line.attempt, **asked)
     why = tag("span", bounded(line.why, 200), class_="why") if line.why and line.success is not True else None
-    head = tag("th", link(path, f"{line.case_id} / {line.attempt}"), why, scope="row")
-    steps = UNKNOWN if line.steps is None else f"{line.steps:.0f}"
-    return tag(
-        "tr",
-        head,
-        tag("td", success_mark(line.success, line.outcome)),
-        tag("td", line.category),
-        tag("td", steps, class_="num"),
-        tag("td", money(line.cost_usd), class_="num"),
-        tag("td", *(chip(term(mode), "mode") for mode in line.modes)),
-        data_href=path,
+    return row(
+        fragment(link(path, f"{line.case_id} / {line.attempt}"), why),
+        success_mark(line.success, line.outcome),
+        line.category,
+        figure("steps", line.values.get("steps")),
+        figure("cost_usd", line.values.get("cost_usd")),
+        fragment(*(chip(term(mode), "mode") for mode in line.modes)),
+        href=path,
     )
 
 

@@ -39,9 +39,8 @@ class TrialLine(Frozen):
     modes: tuple[str, ...] = ()
     why: str = ""
     """The first reason for which it did not succeed."""
-    steps: float | None = None
-    cost_usd: float | None = None
-    tokens: float | None = None
+    values: dict[str, float] = {}
+    """Of the metrics that are known."""
     broken: tuple[tuple[str, str], ...] = ()
     """The learned rules that it broke, each with its support in words."""
 
@@ -89,9 +88,7 @@ def line_of(card: Scorecard) -> TrialLine:
         success=card.success,
         modes=tuple(dict.fromkeys(one.failure for one in card.diagnoses)),
         why=(ended or failing)[:_WHY],
-        steps=card.value("steps"),
-        cost_usd=card.value("cost_usd"),
-        tokens=card.value("tokens"),
+        values={one.metric: one.value for one in card.scores if one.value is not None},
         broken=tuple((one.rule, one.support) for one in broken(card.rules)),
     )
 
@@ -101,8 +98,7 @@ def figures_of(planned: int, lines: Iterable[TrialLine]) -> RunFigures:
     own = tuple(lines)
     known = [line for line in own if line.success is not None]
     succeeded = sum(bool(line.success) for line in known)
-    costs = [line.cost_usd for line in own if line.cost_usd is not None]
-    tokens = [line.tokens for line in own if line.tokens is not None]
+    costs, tokens = ([line.values[name] for line in own if name in line.values] for name in ("cost_usd", "tokens"))
     modes = Counter(mode for line in own if line.success is not True for mode in line.modes)
     return RunFigures(
         planned=planned,

@@ -4,20 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from harness.reports.pages.markup import (
+    NO_RUNS,
     UNKNOWN,
     Markup,
     Order,
     bounded,
     chip,
     choice,
-    empty,
     filters,
     fragment,
-    interval_words,
+    hidden,
     link,
-    money,
-    pager,
-    pages_of,
     path_of,
     rate_words,
     run_link,
@@ -29,6 +26,7 @@ from harness.reports.pages.markup import (
 )
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import RunEntry, RunFigures, RunIndex
+from harness.reports.units import dollars, percent_between
 from harness.runs.store.beside_trials import set_tags, tags_of
 from harness.runs.store.manifest import RunManifest
 
@@ -59,39 +57,32 @@ def runs(ask: Ask) -> Page:
     everything = ask.project.index.entries()
     tags = {entry.name: _tags(ask, entry) for entry in everything}
     chosen = [entry for entry in everything if _fits(entry, tags[entry.name], ask)]
-    pages = pages_of(len(chosen), _PER_PAGE)
-    number = ask.number("page", most=pages)
     index = ask.project.index
     counted = chosen if ask.query.get("sort") else ()
     order = Order(path="/", query=ask.query, keys=_orders(index, counted))
-    shown = order.of(chosen)[(number - 1) * _PER_PAGE : number * _PER_PAGE]
+    shown, beside = ask.part(order.of(chosen), "/", _PER_PAGE)
     readable = [entry.name for entry in shown if entry.manifest is not None]
     figures = index.figures_within(readable, _WITHIN_S)
     rows = [_row(entry, figures.get(entry.name), tags[entry.name]) for entry in shown]
     listed = table(_HEADS, rows, caption="Runs", class_="plain list runs", order=order)
     count = f"{len(chosen)} of {len(everything)} runs" if len(chosen) != len(everything) else f"{len(chosen)} runs"
-    body = fragment(
-        tag("div", tag("h1", "Runs"), tag("p", count, class_="count"), class_="title"),
+    button = tag("button", "Compare two ticked runs", class_="quiet")
+    return Page.of(
+        "Runs",
         _filters(ask, everything, tags),
-        tag(
-            "form", listed, tag("button", "Compare two ticked runs", class_="quiet"), action="/compare", class_="ticked"
-        )
-        if rows
-        else _nothing(everything),
-        pager(number, pages, "/", ask.query),
+        tag("form", listed, button, action="/compare", class_="ticked") if rows else _nothing(everything),
+        beside,
+        section="Runs",
+        beside=tag("p", count, class_="count"),
+        modules=("figures.js",),
     )
-    return Page(title="Runs", body=body, section="Runs", modules=("figures.js",))
 
 
 def figures(ask: Ask) -> Page:
     """`/part/figures/{run}`: the cells of one row that was not counted in time."""
     name = ask.place["run"]
     found = ask.project.index.figures_within([name], 1_000_000)
-    return Page(
-        title="",
-        body=fragment(*(tag("td", *cell, class_=kind) for kind, cell in _cells(name, found.get(name)))),
-        part=True,
-    )
+    return Page(title="", body=fragment(*_cells(name, found.get(name))), part=True)
 
 
 def tag_run(ask: Ask) -> str:
@@ -126,7 +117,7 @@ def _filters(ask: Ask, everything: Sequence[RunEntry], tags: dict[str, tuple[str
     known["tag"] = sorted({one for some in tags.values() for one in some})
     choices = [choice(name, name, known[name], ask.query.get(name, "")) for name in _FIELDS if known[name]]
     if ask.query.get("sort"):
-        choices.append(tag("input", type="hidden", name="sort", value=ask.query["sort"]))
+        choices.append(hidden("sort", ask.query["sort"]))
     return filters(search("q", "find", ask.query.get("q", "")), *choices, action="/")
 
 
@@ -141,7 +132,7 @@ def _row(entry: RunEntry, figures: RunFigures | str | None, tags: Sequence[str])
     head = tag("th", box, " ", run_link(entry.name), *(chip(one) for one in tags), made, scope="row")
     cells = [tag("td", term(text) if text in ("oracle", "nop", "sealed") else text) for text in _facts(manifest)]
     waiting = None if figures is not None else path_of("part", "figures", entry.name)
-    counted = [tag("td", *cell, class_=kind) for kind, cell in _cells(entry.name, figures)]
+    counted = _cells(entry.name, figures)
     return tag("tr", head, *cells, *counted, data_href=path_of("runs", entry.name), data_figures=waiting)
 
 
@@ -149,30 +140,30 @@ def _facts(manifest: RunManifest) -> tuple[str, ...]:
     return (manifest.suite, manifest.agent, manifest.release or UNKNOWN, manifest.tool_mode)
 
 
-def _cells(name: str, figures: RunFigures | str | None) -> list[tuple[str | None, tuple[Markup | str, ...]]]:
+def _cells(name: str, figures: RunFigures | str | None) -> list[Markup]:
     if figures is None:
-        return [("num", ("…",))] * 4 + [(None, ("",))]
+        return [tag("td", "…", class_="num")] * 4 + [tag("td")]
     if isinstance(figures, str):
-        return [("num", (UNKNOWN,))] * 4 + [(None, (tag("span", bounded(figures, 200), class_="bad"),))]
+        return [tag("td", UNKNOWN, class_="num")] * 4 + [tag("td", tag("span", bounded(figures, 200), class_="bad"))]
     done = f"{figures.done}" if figures.done == figures.planned else f"{figures.done} of {figures.planned}"
     worst = [
         link(path_of("runs", name, mode=mode), term(mode), f" {count}", class_="chip mode")
         for mode, count in figures.modes[:2]
     ]
     rate = rate_words(figures.rate, figures.unknown, figures.done)
-    return [
-        ("num", (link(path_of("runs", name), done),)),
-        ("num", (link(path_of("runs", name, result="failed"), rate) if figures.failed else rate,)),
-        ("num", (interval_words(figures.interval),)),
-        ("num", (money(figures.cost_usd),)),
-        (None, tuple(worst)),
-    ]
+    shown = (
+        link(path_of("runs", name), done),
+        link(path_of("runs", name, result="failed"), rate) if figures.failed else rate,
+        percent_between(figures.interval),
+        dollars(figures.cost_usd),
+    )
+    return [*(tag("td", one, class_="num") for one in shown), tag("td", *worst)]
 
 
 def _nothing(everything: Sequence[RunEntry]) -> Markup:
     if everything:
         return tag("p", "No run fits the filter. ", link("/", "Show all runs"), class_="empty")
-    return empty("There are no runs yet.", "harness run SUITE", "makes the first one.")
+    return NO_RUNS
 
 
 PAGES = PageSet(

@@ -16,7 +16,7 @@ from typing import Final, Self
 from aiohttp import web
 
 from harness.errors import HarnessError, ServiceError, UsageError, os_error_in_words
-from harness.reports.pages.markup import Markup, fragment, link, tag
+from harness.reports.pages.markup import Markup, document, fragment, link, tag
 from harness.reports.pages.progress import live_state
 from harness.reports.pages.request import Ask, Page, PageSet, Project, Raw, matching, pattern, unquoted
 from harness.reports.palette import palette
@@ -159,10 +159,6 @@ _KEYS = (
 def whole(page: Page, entries: Sequence[tuple[str, str, str]], project: str) -> str:
     """The document of a page."""
     head = fragment(
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{page.title} · {project}"),
         tag("meta", http_equiv="refresh", content=page.again_after_s) if page.again_after_s is not None else None,
         *(tag("link", rel="stylesheet", href=f"/assets/{name}.css") for name in ("palette", "style")),
         tag("link", rel="icon", href="/assets/icon.svg"),
@@ -174,7 +170,7 @@ def whole(page: Page, entries: Sequence[tuple[str, str, str]], project: str) -> 
         tag("main", page.body, id="main", tabindex="-1"),
         _help(page.keys),
     )
-    return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
+    return document(f"{page.title} · {project}", head, body)
 
 
 def problem(title: str, message: str, remedy: str | None = None) -> Page:
@@ -292,11 +288,9 @@ class Answering:
         try:
             shown = await making
         except UsageError as error:
-            return self._page(problem("Not found", error.message, error.remedy), 404)
-        except HarnessError as error:
-            return self._page(problem("Cannot be read", error.message, error.remedy), 409)
-        except OSError as error:
-            return self._page(problem("Cannot be read", os_error_in_words(error).message), 409)
+            return self._refused("Not found", error, 404)
+        except (HarnessError, OSError) as error:
+            return self._refused("Cannot be read", error)
         return _raw(shown) if isinstance(shown, Raw) else self._page(shown)
 
     async def _acted(self, request: web.Request, path: str) -> web.StreamResponse:
@@ -308,10 +302,8 @@ class Answering:
         ask = Ask(project=self._project, place=place, query=dict(request.query), form=form)
         try:
             target = await asyncio.to_thread(found, ask)
-        except HarnessError as error:
-            return self._page(problem("Not done", error.message, error.remedy), 409)
-        except OSError as error:
-            return self._page(problem("Not done", os_error_in_words(error).message), 409)
+        except (HarnessError, OSError) as error:
+            return self._refused("Not done", error)
         return web.Response(status=303, headers={"Location": str(target)})
 
     def _refusal(self, request: web.Request) -> web.StreamResponse | None:
@@ -329,6 +321,10 @@ class Answering:
         if request.method == "POST" and not guard.is_of_this_app(request):
             return _plain(403, "only pages of this app may change something")
         return None
+
+    def _refused(self, title: str, error: HarnessError | OSError, status: int = 409) -> web.Response:
+        told = os_error_in_words(error) if isinstance(error, OSError) else error
+        return self._page(problem(title, told.message, told.remedy), status)
 
     def _page(self, page: Page, status: int = 200) -> web.Response:
         text = str(page.body) if page.part else whole(page, self._entries, self._project.path.name)

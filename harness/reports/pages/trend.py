@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from harness.reports.matrix import matrix_table
 from harness.reports.pages.markup import (
+    NO_RUNS,
     UNKNOWN,
     Markup,
     bounded,
     chip,
-    empty,
+    choice,
     filters,
     fragment,
-    interval_words,
     link,
     path_of,
     rate_words,
@@ -27,7 +27,7 @@ from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.render.sections import judged_point_words, trend_sections
 from harness.reports.summarising import summarise_run
 from harness.reports.trend import AgentTrend, Trend, TrendLine, TrendPoint, suite_of, trend
-from harness.reports.units import figure, p_words, percent
+from harness.reports.units import figure, p_words, percent, percent_between
 from harness.runs.store.baseline import opened_in
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import Matrix, matrix_at
@@ -40,22 +40,14 @@ def trends(ask: Ask) -> Page:
     entries = [one.manifest for one in ask.project.index.entries() if one.manifest is not None]
     suites = list(dict.fromkeys(one.suite for one in entries))
     if not suites:
-        return Page(
-            title="Trend",
-            body=fragment(
-                tag("h1", "Trend"), empty("There are no runs yet.", "harness run SUITE", "makes the first one.")
-            ),
-            section="Trend",
-        )
+        return Page.of("Trend", NO_RUNS, section="Trend")
     chosen = ask.query.get("suite") or suites[0]
     folder = ask.project.path / "runs"
     readable, damaged = opened_in(folder)
     runs = [run for run in readable if run.manifest.suite == chosen]
     found = trend(suite_of(runs, chosen), runs, unreadable=damaged)
-    shown = [tag("option", one, value=one, selected=one == chosen) for one in suites]
-    chooser = tag("label", tag("span", "suite"), tag("select", *shown, name="suite"))
-    body = fragment(tag("h1", "Trend"), filters(chooser, action="/trend"), *_trend(found), _matrices(ask))
-    return Page(title="Trend", body=body, section="Trend")
+    chooser = filters(choice("suite", "suite", suites, chosen, otherwise="the newest"), action="/trend")
+    return Page.of("Trend", chooser, *_trend(found), _matrices(ask), section="Trend")
 
 
 def matrix(ask: Ask) -> Page:
@@ -63,9 +55,8 @@ def matrix(ask: Ask) -> Page:
     path = ask.project.index.place(ask.place["name"])
     found = matrix_at(path)
     if found is None:
-        return Page(
-            title="Matrix", body=tag("p", run_link(ask.place["name"]), " is a run, and no matrix."), section="Trend"
-        )
+        said = tag("p", run_link(ask.place["name"]), " is a run, and no matrix.")
+        return Page.of("Matrix", said, section="Trend")
     folders = [RunFolder.open(ask.project.index.place(name)) for name in found.runs]
     whole = matrix_table(found, [(folder, summarise_run(folder)) for folder in folders])
     rows = [
@@ -74,19 +65,15 @@ def matrix(ask: Ask) -> Page:
             ", ".join(f"{key}={value}" for key, value in one.variables.items()),
             f"{one.measured} of {one.planned}",
             rate_words(one.success.rate, one.success.unknown, one.success.n + one.success.unknown),
-            interval_words(one.success.interval),
+            percent_between(one.success.interval),
             UNKNOWN if one.cost_usd is None or one.cost_usd.mean is None else f"{one.cost_usd.mean:.4f}",
             "" if one.difference is None else one.difference.verdict,
         )
         for one in whole.rows
     ]
     heads = ("run", "variables", "#measured", "#success", "#95 %", "#USD a trial", "against the first")
-    body = fragment(
-        tag("p", link("/trend", "Trend", data_up=True), class_="crumbs"),
-        tag("h1", found.name),
-        table(heads, rows, caption="Runs of the matrix", class_="plain list"),
-    )
-    return Page(title=found.name, body=body, section="Trend")
+    listed = table(heads, rows, caption="Runs of the matrix", class_="plain list")
+    return Page.of(found.name, listed, section="Trend", up=("/trend", "Trend"))
 
 
 def _trend(found: Trend) -> list[Markup]:

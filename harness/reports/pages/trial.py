@@ -9,8 +9,7 @@ from harness.errors import UsageError
 from harness.judging.transcripts import build_transcript
 from harness.judging.views import view as judge_view
 from harness.reports.judged import judged_trials
-from harness.reports.pages import trial_parts as end_state
-from harness.reports.pages import trial_parts as findings
+from harness.reports.pages import trial_parts as parts
 from harness.reports.pages.markup import (
     Markup,
     around,
@@ -22,29 +21,20 @@ from harness.reports.pages.markup import (
     pager,
     pages_of,
     path_of,
+    section,
     shown_text,
     success_mark,
     tag,
     trial_path,
     value_text,
+    whole_number,
     words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet, Raw
 from harness.reports.pages.run import kept_query, listed
 from harness.reports.pages.run_index import neighbours
 from harness.reports.pages.sources import Sources
-from harness.reports.pages.trial_parts import (
-    PER_PAGE,
-    Timeline,
-    by_time,
-    marking,
-    one_step,
-    origins,
-    recordings_of,
-    request_part,
-    timeline,
-)
-from harness.reports.render.trajectory import model_requests
+from harness.reports.pages.trial_parts import Timeline
 from harness.runs.measured_trials import suite_of
 from harness.runs.store.beside_trials import cause_of
 from harness.runs.store.folder import RunFolder, StoredTrial
@@ -64,7 +54,7 @@ def trial(ask: Ask) -> Page:
     """`/runs/{run}/trials/{case}/{attempt}`."""
     folder, stored, card = _found(ask)
     own, base = stored.trial, _base(ask)
-    pages = pages_of(len(own.trajectory.steps), PER_PAGE)
+    pages = pages_of(len(own.trajectory.steps), parts.STEPS)
     shown = Timeline(
         base=base,
         trial=own,
@@ -76,19 +66,20 @@ def trial(ask: Ask) -> Page:
     )
     ended = f"{words(card.outcome)}: {bounded(card.reason, 1000)}" if card.reason else None
     title = f"{own.case_id} / {own.attempt}"
+    beside = pager(shown.number, pages, base, ask.query)
     body = fragment(
         _crumbs(ask),
         tag("div", tag("h1", title), success_mark(card.success, card.outcome), class_="title"),
         tag("p", ended, class_="alert") if ended else None,
-        _section("Checks", findings.checks(card, shown.limit)),
-        findings.probable_cause(card, cause_of(folder, own.case_id, own.attempt), shown),
-        by_time(shown),
+        section("Checks", parts.checks(card, shown.limit), id="checks"),
+        parts.probable_cause(card, cause_of(folder, own.case_id, own.attempt), shown),
+        parts.by_time(shown),
         _said(folder, own, card, shown),
         _about(ask, stored, folder, card),
         tag("h2", "Timeline", id="timeline"),
-        pager(shown.number, pages, base, ask.query),
-        timeline(shown),
-        pager(shown.number, pages, base, ask.query),
+        beside,
+        parts.timeline(shown),
+        beside,
         tag("h2", "Final answer"),
         _final(own, shown),
     )
@@ -99,7 +90,7 @@ def _final(own: Trial, shown: Timeline) -> Markup:
     if own.trajectory.final_output is None:
         return tag("p", "The agent gave none.", class_="empty")
     end = len(own.trajectory.steps)
-    return shown_text(value_text(own.trajectory.final_output), 20_000, marked=marking(shown, end))
+    return shown_text(value_text(own.trajectory.final_output), 20_000, marked=parts.marking(shown, end))
 
 
 def step(ask: Ask) -> Page:
@@ -109,7 +100,8 @@ def step(ask: Ask) -> Page:
     number = _number(ask.place["step"], len(steps))
     sources = Sources(steps)
     shown = Timeline(base=_base(ask), trial=stored.trial, diagnoses=card.diagnoses, sources=sources)
-    return Page(title="", body=one_step(steps[number], shown, origins(card.diagnoses), _WHOLE), part=True)
+    whole = parts.one_step(steps[number], shown, parts.origins(card.diagnoses), _WHOLE)
+    return Page(title="", body=whole, part=True)
 
 
 def request(ask: Ask) -> Page:
@@ -117,9 +109,7 @@ def request(ask: Ask) -> Page:
     _, stored, _ = _found(ask)
     steps = stored.trial.trajectory.steps
     number = _number(ask.place["step"], len(steps))
-    own = [span for span in stored.spans if span.span_id == steps[number].span_id]
-    earlier = [span for span in stored.spans if own and span.start_ns < own[0].start_ns]
-    return Page(title="", body=request_part(model_requests(own), model_requests(earlier)), part=True)
+    return Page(title="", body=parts.request_part(*parts.requests_of(stored.spans, steps[number].span_id)), part=True)
 
 
 def evidence(ask: Ask) -> Page:
@@ -136,11 +126,11 @@ def evidence(ask: Ask) -> Page:
     suite = suite_of(ask.project.path, folder)
     case = next((one for one in suite.cases if one.id == stored.trial.case_id), None)
     pieces = judge_view(build_transcript(stored.trial, case), criterion.evidence, criterion.agents)
-    parts = [
+    shown = [
         fragment(tag("h4", f"{one.ref} {one.who}"), shown_text(one.text, 20_000, class_="pre")) for one in pieces[:200]
     ]
     head = tag("p", f"{criterion.statement} The judge saw {len(pieces)} pieces.", class_="prose")
-    return Page(title="", body=tag("div", head, *parts, class_="loaded"), part=True)
+    return Page(title="", body=tag("div", head, *shown, class_="loaded"), part=True)
 
 
 def recording(ask: Ask) -> Page:
@@ -148,13 +138,13 @@ def recording(ask: Ask) -> Page:
     folder, stored, _ = _found(ask)
     steps = stored.trial.trajectory.steps
     calls = steps[_number(ask.place["step"], len(steps))].calls
-    place = ask.place["call"]
-    if not (place.isascii() and place.isdecimal() and len(place) < 9 and int(place) < len(calls)):
+    place = whole_number(ask.place["call"])
+    if place is None or place >= len(calls):
         raise UsageError("this step has no such call")
     suite = folder.manifest.suite
     if not re.fullmatch(SUITE_NAME, suite):
         raise UsageError(f"{bounded(suite, 100)!r} is not a suite")
-    found = recordings_of(ask.project.path / "cassettes", suite, stored.trial.case_id, calls[int(place)])
+    found = parts.recordings_of(ask.project.path / "cassettes", suite, stored.trial.case_id, calls[place])
     return Page(title="", body=found, part=True)
 
 
@@ -190,9 +180,10 @@ def _base(ask: Ask) -> str:
 
 
 def _number(text: str, count: int) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) < count):
+    found = whole_number(text)
+    if found is None or found >= count:
         raise UsageError(f"this trial has no step {text[:40]!r}")
-    return int(text)
+    return found
 
 
 def _crumbs(ask: Ask) -> Markup:
@@ -210,19 +201,13 @@ def _crumbs(ask: Ask) -> Markup:
 
 def _said(folder: RunFolder, own: Trial, card: Scorecard, shown: Timeline) -> Markup:
     judged = judged_trials(folder).get((own.case_id, own.attempt), ())
-    verdicts = findings.judgements(judged, own.trajectory.steps, shown)
-    found = findings.diagnoses(card, shown)
-    parts = [
-        _section("Diagnosis", found) if found is not None else None,
-        _section("Broken rules", broken) if (broken := findings.broken_rules(card, shown)) is not None else None,
-        _section("Judges", verdicts) if verdicts is not None else None,
-    ]
-    return tag("div", *parts, class_="said")
-
-
-def _section(title: str, content: Markup) -> Markup:
-    name = title.lower()
-    return tag("section", tag("h2", title, id=name), content, aria_labelledby=name)
+    found = {
+        "Diagnosis": parts.diagnoses(card, shown),
+        "Broken rules": parts.broken_rules(card, shown),
+        "Judges": parts.judgements(judged, own.trajectory.steps, shown),
+    }
+    told = [section(title, one, id=title.partition(" ")[0].lower()) for title, one in found.items() if one is not None]
+    return tag("div", *told, class_="said")
 
 
 def _about(ask: Ask, stored: StoredTrial, folder: RunFolder, card: Scorecard) -> Markup:
@@ -230,14 +215,14 @@ def _about(ask: Ask, stored: StoredTrial, folder: RunFolder, card: Scorecard) ->
     recorded = _is_recorded(ask, folder, own)
     return tag(
         "div",
-        end_state.states(folder, own),
-        end_state.files(own, base),
-        end_state.pictures(stored, base),
+        parts.states(folder, own),
+        parts.files(own, base),
+        parts.pictures(stored, base),
         _misses(own),
-        findings.metrics(card),
-        fold(f"Notes: {len(notes)}", *(tag("p", one) for one in notes)) if (notes := [*findings.notes(own)]) else None,
-        end_state.output(own),
-        end_state.logs(own),
+        parts.metrics(card),
+        fold(f"Notes: {len(notes)}", *(tag("p", one) for one in notes)) if (notes := [*parts.notes(own)]) else None,
+        parts.output(own),
+        parts.logs(own),
         _beside(ask, folder, own) if ask.texts is None else None,
         fold("Commands and recordings", *_commands(folder, own, recorded=recorded)),
         class_="about",

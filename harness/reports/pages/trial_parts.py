@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,12 +12,10 @@ from pydantic import JsonValue
 
 from harness.cassettes.check import ShownRecording, cassette_paths, shown_cassette
 from harness.errors import HarnessError
-from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.judging.verdicts import Judgement
 from harness.reports.durations import printed_ends
 from harness.reports.pages.markup import (
-    PER_PAGE as MARKUP_PER_PAGE,
-)
-from harness.reports.pages.markup import (
+    PER_PAGE,
     UNKNOWN,
     Child,
     Markup,
@@ -29,31 +27,35 @@ from harness.reports.pages.markup import (
     folded_value,
     fragment,
     link,
-    money,
+    loads,
     path_of,
     row,
     shown_text,
+    success_mark,
     table,
     tag,
     term,
     value_text,
     words,
 )
-from harness.reports.pages.plots import Span, duration, waterfall
+from harness.reports.pages.plots import Stretch, duration, waterfall
 from harness.reports.pages.sources import Sources
+from harness.reports.render.trajectory import model_requests
 from harness.reports.render.wording import printed_head
+from harness.reports.units import dollars
 from harness.runs.store.beside_trials import KeptCause, stored_reference_states
 from harness.runs.store.folder import RunFolder, StoredTrial
 from harness.scoring.evidence import Verdict
 from harness.scoring.rules.learned import RuleResult, broken
 from harness.scoring.scorecard import Diagnosis, Scorecard
+from harness.traces.spans import Span
 from harness.traces.trajectory import Observation, Step, ToolCall
 from harness.traces.trial import ProgramExit, Trial
 from harness.values import JsonObject
 
 # The timeline of a trial: turns, in them what the model decided, in that the calls of tools and their answers.
 
-PER_PAGE = 500
+STEPS = 500
 _FEW = 60
 _LONG_STEP, _SHORT = 4000, 1200
 _NS_IN_MS = 1_000_000
@@ -91,13 +93,13 @@ class Timeline:
     @property
     def steps(self) -> Sequence[Step]:
         """Those of the page."""
-        first = (self.number - 1) * PER_PAGE
-        return self.trial.trajectory.steps[first : first + PER_PAGE]
+        first = (self.number - 1) * STEPS
+        return self.trial.trajectory.steps[first : first + STEPS]
 
 
 def step_place(step: int, own: Timeline | None = None) -> str:
     """The address of a step, for a page with the timeline `own`; None: on one that has every step."""
-    page = step // PER_PAGE + 1
+    page = step // STEPS + 1
     if own is None or (page == own.number and not own.beside):
         return f"#step-{step}"
     return f"{own.base}?page={page}#step-{step}" if page > 1 else f"{own.base}#step-{step}"
@@ -112,7 +114,7 @@ def marking(own: Timeline, step: int) -> Callable[[str], Child]:
 def by_time(own: Timeline) -> Markup | None:
     """The steps of the page as a waterfall; None if their times are not known."""
     spans = [
-        Span(
+        Stretch(
             name=f"{step.index} {bounded(', '.join(call.name for call in step.calls) or step.source, 60)}",
             start_ms=step.started_ns / _NS_IN_MS,
             end_ms=max(step.started_ns, step.ended_ns) / _NS_IN_MS,
@@ -184,14 +186,13 @@ def _head(step: Step, own: Timeline, reported: bool) -> Markup:
     said = [step.model or ""]
     if usage is not None:
         said += [f"{usage.input_tokens} → {usage.output_tokens} tokens" if usage.input_tokens is not None else ""]
-        said += [money(usage.cost_usd) if usage.cost_usd is not None else ""]
+        said += [dollars(usage.cost_usd) if usage.cost_usd is not None else ""]
     if step.started_ns is not None and step.ended_ns is not None:
         said.append(f"{(step.ended_ns - step.started_ns) / _NS_IN_MS:.0f} ms")
     marks = [chip("self-reported", "open")] if reported else []
     request = None
     if step.model is not None and step.span_id is not None:
-        path = f"{own.base}/requests/{step.index}"
-        request = tag("button", "Request", type="button", class_="quiet small", data_load=path, data_into="after")
+        request = loads("Request", f"{own.base}/requests/{step.index}")
     return tag(
         "header",
         link(step_place(step.index, own), f"{step.index}", class_="index"),
@@ -242,17 +243,7 @@ def _call(
     if "self_reported" in (None if call is None else call.evidence, None if seen is None else seen.evidence):
         marks.append(chip("self-reported", "open"))
     if recording is not None:
-        marks.append(
-            tag(
-                "button",
-                "Recording",
-                type="button",
-                class_="quiet small",
-                data_load=recording,
-                data_into="after",
-                data_under=".call",
-            )
-        )
+        marks.append(loads("Recording", recording, data_under=".call"))
     name = "an answer to no call" if call is None else bounded(call.name, 200)
     return tag("div", tag("div", tag("span", name, class_="tool"), *marks, class_="call-head"), *parts, class_="call")
 
@@ -269,15 +260,14 @@ def _marks(seen: Observation) -> list[Markup]:
 
 
 def _finding(one: Diagnosis, own: Timeline) -> Markup:
-    later = [link(step_place(step, own), str(step)) for step in one.dependent_steps[:12]]
-    follows = fragment(" → steps ", *(fragment(step, " ") for step in later)) if later else None
-    head = tag("strong", term(one.failure), " (", term(one.kind), f"{_confidence(one)})")
-    return tag("div", head, f": {bounded(one.evidence)}", follows, class_="finding")
+    later = _step_links(one.dependent_steps[:12], own)
+    return tag(
+        "div", _title(one), f": {bounded(one.evidence)}", " → steps " if later else None, later, class_="finding"
+    )
 
 
-def _confidence(one: Diagnosis) -> str:
-    """Of a judge's finding; a fact has none."""
-    return f", confidence {one.confidence:.2f}" if one.kind == "judged" else ""
+def _step_links(steps: Iterable[int], own: Timeline | None) -> Markup:
+    return fragment(*(fragment(link(step_place(step, own), str(step)), " ") for step in steps))
 
 
 def _kind(step: Step) -> str:
@@ -300,11 +290,8 @@ def checks(card: Scorecard, limit: int) -> Markup:
         return tag("p", "This trial has no check.", class_="empty")
     open_ones = sorted((one for one in shown if one.passed is not True), key=lambda one: one.passed is None)
     passed = [_check(one, limit) for one in shown if one.passed is True]
-    first = tag("ul", *(_check(one, limit) for one in open_ones), class_="verdicts") if open_ones else None
-    if not passed:
-        return fragment(first)
-    rest = tag("ul", *passed, class_="verdicts")
-    return fragment(first, fold(f"{len(passed)} passed", rest, opened=not open_ones))
+    rest = fold(f"{len(passed)} passed", _list(passed), opened=not open_ones) if passed else None
+    return fragment(_list(_check(one, limit) for one in open_ones), rest)
 
 
 def probable_cause(card: Scorecard, kept: KeptCause | None, own: Timeline) -> Markup | None:
@@ -316,7 +303,7 @@ def probable_cause(card: Scorecard, kept: KeptCause | None, own: Timeline) -> Ma
     errors = [one for one in card.diagnoses if one.severity == "error" and one.kind != "unexplained"]
     found = next((one for one in errors if one.kind == "judged"), errors[0] if errors else None)
     if found is not None:
-        said = fragment(_origin(found, own), _title(found), f": {bounded(found.evidence)}")
+        said = _diagnosis(found, own)
     elif rules := broken(card.rules):
         said = fragment("broken rule: ", _broken_rule(rules[0], own))
     else:
@@ -326,22 +313,19 @@ def probable_cause(card: Scorecard, kept: KeptCause | None, own: Timeline) -> Ma
 
 def diagnoses(card: Scorecard, own: Timeline | None = None) -> Markup | None:
     """The findings as a list that leads to their origins."""
-    found = card.diagnoses[:_MOST_FINDINGS]
-    if not found:
-        return None
-    return tag(
-        "ul",
-        *(tag("li", _origin(one, own), _title(one), f": {bounded(one.evidence)}") for one in found),
-        class_="verdicts",
-    )
+    return _list(tag("li", _diagnosis(one, own)) for one in card.diagnoses[:_MOST_FINDINGS])
+
+
+def _diagnosis(one: Diagnosis, own: Timeline | None) -> Markup:
+    origin = chip("origin not known")
+    if one.origin_step is not None:
+        origin = link(step_place(one.origin_step, own), f"step {one.origin_step}", class_="chip mode")
+    return fragment(origin, _title(one), f": {bounded(one.evidence)}")
 
 
 def broken_rules(card: Scorecard, own: Timeline) -> Markup | None:
     """The learned rules that were broken, each with its support and a link to its step."""
-    found = broken(card.rules)[:_MOST_FINDINGS]
-    if not found:
-        return None
-    return tag("ul", *(tag("li", _broken_rule(one, own)) for one in found), class_="verdicts")
+    return _list(tag("li", _broken_rule(one, own)) for one in broken(card.rules)[:_MOST_FINDINGS])
 
 
 def _broken_rule(one: RuleResult, own: Timeline | None = None) -> Markup:
@@ -351,7 +335,6 @@ def _broken_rule(one: RuleResult, own: Timeline | None = None) -> Markup:
 
 def cause(found: KeptCause, own: Timeline) -> Markup:
     """The cause that an intervention found, and the fork that succeeds with the change."""
-    steps = fragment(*(fragment(link(step_place(step, own), str(step)), " ") for step in found.steps))
     fork = None
     if found.fork is not None:
         name = "~" + found.fork.removeprefix(".variants/")
@@ -363,7 +346,7 @@ def cause(found: KeptCause, own: Timeline) -> Markup:
         "div",
         tag("strong", "Cause by intervention"),
         " at step ",
-        steps,
+        _step_links(found.steps, own),
         f": {bounded(found.words)}. {effect}",
         fork,
         class_="cause",
@@ -381,12 +364,7 @@ def judgements(found: Sequence[Judgement], steps: Sequence[Step], own: Timeline 
 
 def metrics(card: Scorecard) -> Markup:
     rows = [
-        tag(
-            "tr",
-            tag("th", term(one.metric), scope="row"),
-            tag("td", UNKNOWN if one.value is None else f"{one.value:g}", class_="num"),
-            tag("td", bounded(one.explanation)),
-        )
+        row(term(one.metric), UNKNOWN if one.value is None else f"{one.value:g}", bounded(one.explanation))
         for one in card.scores[:_MOST_FINDINGS]
     ]
     return fold("Metrics", table(("metric", "#value", "explanation"), rows, caption="Metrics of the trial"))
@@ -404,12 +382,11 @@ def notes(trial: Trial) -> Iterator[str]:
 
 
 def _check(one: Verdict, limit: int) -> Markup:
-    mark = {True: ("✓ passed", "good"), False: ("✗ failed", "bad"), None: ("? unknown", "open")}[one.passed]
     evidence = folded_value("evidence", one.evidence, limit) if one.evidence else None
     by = tag("span", f"{one.verifier} {one.version}", class_="dim")
     return tag(
         "li",
-        tag("span", mark[0], class_=f"mark {mark[1]}"),
+        success_mark(one.passed),
         " ",
         tag("b", bounded(one.check, 200)),
         " ",
@@ -419,14 +396,16 @@ def _check(one: Verdict, limit: int) -> Markup:
     )
 
 
-def _origin(one: Diagnosis, own: Timeline | None = None) -> Markup:
-    if one.origin_step is None:
-        return chip("origin not known")
-    return link(step_place(one.origin_step, own), f"step {one.origin_step}", class_="chip mode")
-
-
 def _title(one: Diagnosis) -> Markup:
-    return tag("strong", " ", term(one.failure), " (", term(one.kind), f"{_confidence(one)})")
+    """A judge's finding with its confidence; a fact has none."""
+    sure = f", confidence {one.confidence:.2f}" if one.kind == "judged" else ""
+    return tag("strong", " ", term(one.failure), " (", term(one.kind), f"{sure})")
+
+
+def _list(items: Iterable[Markup]) -> Markup | None:
+    """None if there are none."""
+    shown = list(items)
+    return tag("ul", *shown, class_="verdicts") if shown else None
 
 
 def _judged(one: Judgement, places: dict[str, int], own: Timeline | None) -> Markup:
@@ -436,20 +415,15 @@ def _judged(one: Judgement, places: dict[str, int], own: Timeline | None) -> Mar
     button = None
     if own is not None:
         path = own.base + path_of("evidence", one.rubric, one.criterion)
-        button = tag("button", "Evidence", type="button", class_="quiet small", data_load=path, data_into="after")
-    return tag(
-        "tr",
-        tag("th", f"{one.rubric} · {one.criterion}", scope="row"),
-        tag("td", chip(words(one.answer), kind)),
-        tag("td", _judge(one.judge)),
-        tag("td", bounded(why, 2000)),
-        tag("td", *(fragment(link(step_place(step, own), str(step)), " ") for step in steps), button),
+        button = loads("Evidence", path)
+    prompt = "" if one.judge.prompt is None else f", prompt {one.judge.prompt}@{one.judge.prompt_version}"
+    return row(
+        f"{one.rubric} · {one.criterion}",
+        chip(words(one.answer), kind),
+        bounded(f"{one.judge.model}{prompt}", 160),
+        bounded(why, 2000),
+        fragment(_step_links(steps, own), button),
     )
-
-
-def _judge(judge: JudgeIdentity) -> str:
-    prompt = "" if judge.prompt is None else f", prompt {judge.prompt}@{judge.prompt_version}"
-    return bounded(f"{judge.model}{prompt}", 160)
 
 
 def _steps(spans: Sequence[str], places: dict[str, int]) -> Iterator[int]:
@@ -464,6 +438,13 @@ def _steps(spans: Sequence[str], places: dict[str, int]) -> Iterator[int]:
 
 _LONG_REQUEST = 200_000
 _PLAIN = ("model", "answered_by", "tier", "status", "input_tokens", "output_tokens", "error", "error_message")
+
+
+def requests_of(spans: Sequence[Span], span_id: str | None) -> tuple[list[JsonObject], list[JsonObject]]:
+    """The requests of one step, and those before it."""
+    own = [span for span in spans if span.span_id == span_id]
+    earlier = [span for span in spans if own and span.start_ns < own[0].start_ns]
+    return model_requests(own), model_requests(earlier)
 
 
 def request_part(own: Sequence[JsonObject], earlier: Sequence[JsonObject]) -> Markup:
@@ -533,7 +514,7 @@ def recordings_of(cassettes: Path, suite: str, case_id: str, call: ToolCall) -> 
 
 def recording_path(suite: str, case_id: str, place: int) -> str:
     """The address of one recording on its cassette's page."""
-    page = place // MARKUP_PER_PAGE + 1
+    page = place // PER_PAGE + 1
     return path_of("cassettes", suite, case_id, page=page if page > 1 else None) + f"#recording-{place}"
 
 

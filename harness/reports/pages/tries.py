@@ -5,6 +5,7 @@ from typing import Final
 
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
+from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import Rubric
 from harness.judging.settings import judge_settings
 from harness.judging.verdicts import Judgement
@@ -19,19 +20,22 @@ from harness.reports.pages.markup import (
     fold,
     fragment,
     link,
-    money,
     path_of,
     row,
     run_link,
+    section,
     table,
     tag,
+    tiles,
     trial_path,
     when,
+    whole_number,
     words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.trial_parts import diff
 from harness.reports.pages.workbench import ComparedVerdicts, compared_verdicts
+from harness.reports.units import dollars
 from harness.runs.judge_calibration import save_candidate
 from harness.runs.judging import TryEstimate, agents_models
 from harness.runs.store.folder import RunFolder
@@ -53,16 +57,17 @@ def show(ask: Ask) -> Page:
         for one in compared_verdicts(folder, rubric, draft.criterion, labels, draft.judgements)
         if one.key in set(draft.trials)
     ]
-    body = fragment(
-        tag("p", link("/workbench", "Workbench", data_up=True), class_="crumbs"),
-        tag("h1", f"{draft.rubric} · {draft.criterion}"),
+    return Page.of(
+        f"{draft.rubric} · {draft.criterion}",
         facts(_about(draft)),
         *_notices(ask, draft, rubric, running=running),
         _changes(draft, rubric, ask),
         *_state(draft, rubric, running=running),
         *(_results(draft, found) if draft.judgements else ()),
+        section="Workbench",
+        up=("/workbench", "Workbench"),
+        again_after_s=2 if running else None,
     )
-    return Page(title=f"Try of {draft.criterion}", body=body, section="Workbench", again_after_s=2 if running else None)
 
 
 def start(ask: Ask) -> str:
@@ -101,9 +106,9 @@ def _opened(ask: Ask) -> tuple[CriterionDraft, RunFolder, Suite, Rubric]:
 
 
 def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 0 < len(text) < 12 and int(text)):
+    if not (found := whole_number(text)):
         raise UsageError(f"field 'tokens': expected a whole number above 0, found {text[:40]!r}")
-    return int(text)
+    return found
 
 
 def _amount(text: str) -> float | None:
@@ -147,8 +152,6 @@ def _notices(ask: Ask, draft: CriterionDraft, rubric: Rubric, *, running: bool) 
 
 def _changes(draft: CriterionDraft, rubric: Rubric, ask: Ask) -> Markup:
     """What differs from the version in use."""
-    from harness.judging.prompts import PromptRegistry
-
     before = rubric.criterion(draft.criterion)
     in_use = PromptRegistry(ask.project.path).get(draft.prompt)
     pairs = [("prompt", in_use.text, draft.prompt_text)]
@@ -178,7 +181,7 @@ def _state(draft: CriterionDraft, rubric: Rubric, *, running: bool) -> Iterator[
     if draft.tried is not None:
         spent = draft.tried
         tokens = spent.input_tokens + spent.output_tokens
-        yield tag("p", f"{spent.calls} requests, {tokens} tokens, {money(spent.usd)}.", class_="dim")
+        yield tag("p", f"{spent.calls} requests, {tokens} tokens, {dollars(spent.usd)}.", class_="dim")
         yield _saving(draft, rubric)
     if estimate is not None:
         begin = _begin(draft, estimate)
@@ -191,7 +194,7 @@ def _begin(draft: CriterionDraft, estimate: TryEstimate) -> Markup:
         ("model", bounded(estimate.model, 100)),
         ("questions", str(estimate.questions)),
         ("tokens, about", str(tokens)),
-        ("cost, about", "the model has no price" if estimate.usd is None else money(estimate.usd)),
+        ("cost, about", "the model has no price" if estimate.usd is None else dollars(estimate.usd)),
     )
     most = tag(
         "input", name="tokens", value=str(max(1000, _ROOM * tokens)), required=True, inputmode="numeric", size="10"
@@ -200,13 +203,8 @@ def _begin(draft: CriterionDraft, estimate: TryEstimate) -> Markup:
     fields = [tag("label", tag("span", "at most tokens"), most)]
     if estimate.usd is not None:
         fields.append(tag("label", tag("span", "at most USD (empty: no limit)"), usd))
-    return tag(
-        "section",
-        tag("h2", "Budget", id="budget"),
-        facts(about),
-        action(path_of("workbench", draft.id, "start"), f"Send {estimate.questions} questions", None, *fields),
-        aria_labelledby="budget",
-    )
+    send = action(path_of("workbench", draft.id, "start"), f"Send {estimate.questions} questions", None, *fields)
+    return section("Budget", facts(about), send, id="budget")
 
 
 def _saving(draft: CriterionDraft, rubric: Rubric) -> Markup:
@@ -240,16 +238,12 @@ def _agreement(tried: dict[tuple[str, int, str], Judgement], found: Sequence[Com
     ]
     if not alone:
         return tag("p", "People have labelled none of these trials.", class_="dim")
-    boxes = [("This draft, against people", f"{sum(right == now for right, now in alone)} of {len(alone)}")]
+    boxes = [("This draft, against people", f"{sum(right == now for right, now in alone)} of {len(alone)}", None)]
     if both:
-        boxes.append(("In use, on the same trials", f"{sum(right == was for right, was, _ in both)} of {len(both)}"))
-        boxes.append(("This draft, on those", f"{sum(right == now for right, _, now in both)} of {len(both)}"))
-    return tag(
-        "section",
-        *(tag("div", tag("h3", name), tag("p", value, class_="value"), class_="tile") for name, value in boxes),
-        class_="tiles",
-        aria_label="Agreement with people",
-    )
+        was_right = sum(right == was for right, was, _ in both)
+        boxes.append(("In use, on the same trials", f"{was_right} of {len(both)}", None))
+        boxes.append(("This draft, on those", f"{sum(right == now for right, _, now in both)} of {len(both)}", None))
+    return tiles("Agreement with people", boxes)
 
 
 def _result(draft: CriterionDraft, one: ComparedVerdicts, tried: Judgement | None) -> Markup:

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from harness.reports.pages.markup import (
     Markup,
     bounded,
+    empty,
     folded_value,
     fragment,
     link,
-    pager,
-    pages_of,
     path_of,
     rate_words,
     row,
@@ -18,6 +17,7 @@ from harness.reports.pages.markup import (
     tag,
     trial_path,
     when,
+    whole_number,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import RunEntry
@@ -29,17 +29,11 @@ _VARIANTS = 5
 
 def variants(ask: Ask) -> Page:
     """`/forks`."""
-    found = ask.project.index.variants()
-    pages = pages_of(len(found), _PER_PAGE)
-    number = ask.number("page", most=pages)
-    rows = [_row(ask, one) for one in found[(number - 1) * _PER_PAGE : number * _PER_PAGE]]
+    found, beside = ask.part(ask.project.index.variants(), "/forks", _PER_PAGE)
     heads = ("run", "suite", "made", "#trials", "#success", "what was changed")
-    shown = table(heads, rows, caption="Forks and variants", class_="plain list")
-    nothing = fragment(
-        tag("p", "There is no fork yet. ", tag("code", "harness fork RUN CASE --at STEP"), class_="empty")
-    )
-    body = fragment(tag("h1", "Forks"), shown if rows else nothing, pager(number, pages, "/forks", ask.query))
-    return Page(title="Forks", body=body, section="Forks")
+    listed = table(heads, [_row(ask, one) for one in found], caption="Forks and variants", class_="plain list")
+    nothing = empty("There is no fork yet.", "harness fork RUN CASE --at STEP", "makes one.")
+    return Page.of("Forks", listed if found else nothing, beside, section="Forks")
 
 
 def _row(ask: Ask, entry: RunEntry) -> Markup:
@@ -67,9 +61,9 @@ def _changed(name: str, manifest: RunManifest) -> Iterator[Markup]:
 def _parent(name: str, one: VariedTrial) -> Iterator[Markup]:
     """The trial that it is a variant of, and both side by side where they are attempts of one number."""
     parts = (one.variant.parent or "").split("/")
-    if len(parts) != 3 or not (parts[2].isascii() and parts[2].isdecimal() and len(parts[2]) < 9):
+    if len(parts) != 3 or (attempt := whole_number(parts[2])) is None:
         return
-    run, case_id, attempt = parts[0], parts[1], int(parts[2])
+    run, case_id = parts[:2]
     links = [link(trial_path(run, case_id, attempt), f"of {bounded(one.variant.parent or '', 200)}")]
     if (case_id, attempt) == (one.case_id, one.attempt):
         links.append(link(path_of("compare", run, name, case_id, attempt), "side by side"))

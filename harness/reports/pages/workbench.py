@@ -1,6 +1,6 @@
 """The workbench: a criterion and its prompt are edited, and the trials chosen that the change is tried on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,8 +19,10 @@ from harness.reports.pages.markup import (
     Markup,
     bounded,
     chip,
+    chosen_of,
     facts,
     fragment,
+    hidden,
     link,
     path_of,
     row,
@@ -29,6 +31,7 @@ from harness.reports.pages.markup import (
     tag,
     trial_path,
     when,
+    whole_number,
     words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
@@ -110,18 +113,17 @@ def workbench(ask: Ask) -> Page:
     """`/workbench?run=&rubric=&criterion=&version=`."""
     name, rubric, criterion = (ask.query.get(key, "") for key in ("run", "rubric", "criterion"))
     if not name:
-        body = fragment(
-            tag("h1", "Workbench"), _lead(), _drafts(ask), tag("h2", "Begin"), run_choice(ask.project, "workbench")
-        )
-        return Page(title="Workbench", body=body, section="Workbench")
+        begin = tag("h2", "Begin"), run_choice(ask.project, "workbench")
+        return Page.of("Workbench", _lead(), _drafts(ask), *begin, section="Workbench")
     folder = ask.project.run(name)
     suite = ask.project.annotations.suite(folder)
     if not (rubric and criterion):
-        body = fragment(_crumbs(None), tag("h1", "Workbench"), _criteria(ask, folder, suite))
-    else:
-        own = ask.project.annotations.rubric(suite, rubric)
-        body = _form(ask, folder, suite, own, model_decided(own, criterion))
-    return Page(title="Workbench", body=body, section="Workbench")
+        criteria = _criteria(ask, folder, suite)
+        return Page.of("Workbench", criteria, section="Workbench", up=("/workbench", "Workbench"))
+    own = ask.project.annotations.rubric(suite, rubric)
+    up = path_of("workbench", run=name), name
+    form = _form(ask, folder, suite, own, model_decided(own, criterion))
+    return Page.of(f"{own.name} · {criterion}", *form, section="Workbench", up=up)
 
 
 def draft(ask: Ask) -> str:
@@ -166,8 +168,8 @@ def _chosen(fields: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
     found = []
     for key, value in fields:
         case, _, attempt = value.rpartition("/")
-        if key.startswith(_TRIAL) and case and attempt.isascii() and attempt.isdecimal() and len(attempt) < 9:
-            found.append((case, int(attempt)))
+        if key.startswith(_TRIAL) and case and (number := whole_number(attempt)) is not None:
+            found.append((case, number))
     return found
 
 
@@ -178,11 +180,6 @@ def _lead() -> Markup:
         " people's labels and beside those of the version in use. Nothing of the run changes.",
         class_="prose",
     )
-
-
-def _crumbs(run: str | None) -> Markup:
-    more = None if run is None else fragment(" / ", link(path_of("workbench", run=run), run))
-    return tag("p", tag("span", link("/workbench", "Workbench", data_up=True), more), class_="crumbs")
 
 
 def _drafts(ask: Ask) -> Markup | None:
@@ -223,32 +220,28 @@ def _criteria(ask: Ask, folder: RunFolder, suite: Suite) -> Markup:
     return fragment(*parts)
 
 
-def _form(ask: Ask, folder: RunFolder, suite: Suite, rubric: Rubric, criterion: Criterion) -> Markup:
+def _form(ask: Ask, folder: RunFolder, suite: Suite, rubric: Rubric, criterion: Criterion) -> Iterator[Markup | None]:
     registry = PromptRegistry(ask.project.path)
     version = ask.query.get("version", "")
     prompt = registry.version(rubric.prompt, version) if version else registry.get(rubric.prompt)
     found = compared_verdicts(folder, rubric, criterion.id, ask.project.annotations.labels(suite, rubric))
-    hidden = {
+    kept = {
         "run": folder.manifest.run,
         "rubric": ask.query["rubric"],
         "criterion": criterion.id,
         "version": prompt.version,
     }
-    return fragment(
-        _crumbs(folder.manifest.run),
-        tag("h1", f"{rubric.name} · {criterion.id}"),
-        _versions(ask, registry, prompt),
-        tag(
-            "form",
-            *(tag("input", type="hidden", name=key, value=value) for key, value in hidden.items()),
-            *_texts(criterion, prompt),
-            tag("h2", "Trials"),
-            _trials(folder, found),
-            tag("p", tag("button", "Show what it would cost"), " Nothing is sent yet.", class_="dim"),
-            method="post",
-            action="/workbench",
-            class_="fields wide",
-        ),
+    yield _versions(ask, registry, prompt)
+    yield tag(
+        "form",
+        *(hidden(key, value) for key, value in kept.items()),
+        *_texts(criterion, prompt),
+        tag("h2", "Trials"),
+        _trials(folder, found),
+        tag("p", tag("button", "Show what it would cost"), " Nothing is sent yet.", class_="dim"),
+        method="post",
+        action="/workbench",
+        class_="fields wide",
     )
 
 
@@ -269,22 +262,15 @@ def _texts(criterion: Criterion, prompt: Prompt) -> list[Markup]:
     ]
 
 
-def _versions(ask: Ask, registry: PromptRegistry, prompt: Prompt) -> Markup:
+def _versions(ask: Ask, registry: PromptRegistry, prompt: Prompt) -> Markup | None:
     labels = registry.labels(prompt.name)
-    links = []
+    links: list[tuple[str, str, bool]] = []
     for one in registry.versions(prompt.name)[-20:]:
         named = ", ".join(label for label, its in labels.items() if its == one)
         kept = {key: ask.query[key] for key in ("run", "rubric", "criterion")}
         text = f"{prompt.name}@{one}" + (f" ({named})" if named else "")
-        mark = "page" if one == prompt.version else None
-        links.append(tag("li", link(path_of("workbench", **kept, version=one), text, aria_current=mark)))
-    return tag(
-        "nav",
-        tag("span", "Begin with ", class_="dim"),
-        tag("ul", *links),
-        class_="versions",
-        aria_label="Prompt versions",
-    )
+        links.append((path_of("workbench", **kept, version=one), text, one == prompt.version))
+    return chosen_of("Begin with prompt version", links)
 
 
 def _trials(folder: RunFolder, found: Sequence[ComparedVerdicts]) -> Markup:

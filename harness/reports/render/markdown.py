@@ -243,6 +243,10 @@ def _comment(comparison: "Comparison", checks: Sequence[MarginCheck], addresses:
             yield f"- and {len(lost) - _MOST_CASES} more, in the complete comparison"
     if comparison.broken_rules:
         yield from section_lines(broken_section(comparison.broken_rules), level=3)
+    cause = comparison.attribution
+    if cause.unrecorded and not cause.changed:
+        yield from ["", f"### {plain(cause.verdict[0].upper() + cause.verdict[1:])}", ""]
+        yield from (f"- {plain(one)}" for one in cause.unrecorded)
     yield from ["", f"Fixes: {fixes}."]
     yield from _categories(comparison)
     yield from _figures(comparison, checks)

@@ -48,6 +48,8 @@ class Section:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    key: str = ""
+    """What its rows are, where pages link each to its trials."""
 
 
 # Judgements as a table: domains, then criteria.
@@ -412,8 +414,8 @@ def comparison_sections(comparison: "Comparison") -> tuple[Section, ...]:
     divergence = () if comparison.divergence is None else (_divergence(comparison.divergence),)
     changed = (_changed_failures(comparison), _changed_rules(comparison))
     first = (
-        Section(title="passed by category", heads=("category", *_CHANGE_COLUMNS), rows=rows),
-        Section(title="mean by metric", heads=("metric", *_CHANGE_COLUMNS), rows=of_metrics),
+        Section(title="passed by category", heads=("category", *_CHANGE_COLUMNS), rows=rows, key="category"),
+        Section(title="mean by metric", heads=("metric", *_CHANGE_COLUMNS), rows=of_metrics, key="metric"),
     )
     return (*first, *divergence, *(section for section in (*changed, *found) if section.rows))
 
@@ -483,13 +485,13 @@ def cause_words(one: CaseDivergence) -> str:
 
 def _changed_failures(comparison: "Comparison") -> Section:
     rows = tuple(_change_row(one.metric.replace("_", " "), one, SUCCESS) for one in comparison.failures)
-    return Section(title="failure modes: share of trials", heads=("mode", *_CHANGE_COLUMNS), rows=rows)
+    return Section(title="failure modes: share of trials", heads=("mode", *_CHANGE_COLUMNS), rows=rows, key="mode")
 
 
 def _changed_rules(comparison: "Comparison") -> Section:
     rows = tuple(_change_row(one.metric, one, SUCCESS) for one in comparison.rules if one.difference)
     title = "learned rules: share of trials that break them (a change of behaviour, not a failure by itself)"
-    return Section(title=title, heads=("rule", *_CHANGE_COLUMNS), rows=rows)
+    return Section(title=title, heads=("rule", *_CHANGE_COLUMNS), rows=rows, key="rule")
 
 
 def _slice(kind: "SliceKind", comparison: "Comparison") -> Section:

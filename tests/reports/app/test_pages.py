@@ -110,6 +110,17 @@ def test_two_runs_are_compared_up_to_the_first_divergence(client: httpx.Client) 
     assert "do the same in every step" in same
 
 
+def test_figures_of_a_comparison_lead_to_their_trials(client: httpx.Client) -> None:
+    text = client.get("/compare?before=before&after=after").text
+    links = re.findall(r'<th scope="row"><a href="(/compare\?[^"]*&amp;(?:metric|mode|category)=[^"]*)">', text)
+    assert {"metric", "mode", "category"} == {re.findall(r"&amp;(\w+)=", one)[-1] for one in links}
+    mode = client.get("/compare?before=before&after=after&mode=loop_trap").text
+    assert ["case-0005", "case-0000", "case-0001", "case-0002"] == re.findall(
+        r'<tr data-href="/compare/before/after/([^/]+)/1\?mode=loop_trap"', mode
+    )
+    assert "4 trials with mode loop trap" in mode
+
+
 def test_a_list_of_runs_is_sorted_and_two_ticked_runs_are_compared(client: httpx.Client) -> None:
     text = client.get("/?sort=-success&suite=s").text
     assert ["after", "before"] == re.findall(r'name="run" value="(\w+)"', text)

@@ -112,8 +112,8 @@ def test_a_change_is_tried_and_its_verdicts_stand_beside_peoples_and_those_in_us
     assert "+Rule: a price that no result gives is wrong." in page.text
     client.post(page.url.path + "/start", data={"tokens": "100000", "usd": "1"})
     text = _ended(client, page.url.path)
-    assert re.search(r"This draft, against people</h3><p class=\"value\">6 of 6", text)
-    assert re.search(r"In use, on the same trials</h3><p class=\"value\">3 of 6", text)
+    assert re.search(r"This draft, against people</h2><p class=\"value\">6 of 6", text)
+    assert re.search(r"In use, on the same trials</h2><p class=\"value\">3 of 6", text)
     assert 3 == text.count("not as people")
     assert before == list(read_judgements(shop / "runs" / "night", "prices")), "the run keeps its verdicts"
     assert not (shop / "cassettes").exists() or not list((shop / "cassettes").rglob("*draft*"))
