@@ -167,6 +167,10 @@ class ExceedsBounds(NotJson):
     """The text may be JSON for others: it nests too deep, or has too many values."""
 
 
+_THOUGHTS = re.compile(r"\A(?!\s*[{`]).*</think(?:ing)?>", re.DOTALL)
+_FENCE = re.compile(r"\A\s*```\w*\s*(.*?)\s*```\s*\Z", re.DOTALL)
+
+
 def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
     """The value of a JSON text in UTF-8.
 
@@ -191,6 +195,16 @@ def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
     except ValueError as error:
         raise NotJson(str(error)) from None
     return value
+
+
+def written_json(text: str) -> JsonValue:
+    """The JSON that a model wrote as its whole answer; the thoughts before it, up to the last `</think>`, and a code
+    fence around it are removed. Prose is not searched for it, because it may repeat what it was shown. Raises
+    NotJson, also for a name that is given twice: the choice between its values would be arbitrary.
+    """
+    text = _THOUGHTS.sub("", text)
+    fenced = _FENCE.match(text)
+    return parse_json((text if fenced is None else fenced[1]).encode("utf-8", "replace"), once=True)
 
 
 def check_values(text: str, most: int = MAX_VALUES) -> None:

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from harness.suite.documents import read_document
 from harness.suite.tools import Rate, VolatilePart
-from harness.values import Frozen
+from harness.values import Frozen, JsonObject
 
 Provenance = Literal["service", "double", "trajectory", "hand"]
 """The source of an answer.
@@ -267,6 +267,12 @@ class RecordedModel(ModelEndpoint):
     """Of one answer."""
     cost_usd: float | None = Field(default=None, gt=0)
     """What the model may cost in a run, which stops there."""
+
+    @property
+    def sampled(self) -> JsonObject:
+        """The parameters of each request."""
+        sampled: JsonObject = {"max_tokens": self.max_tokens}
+        return sampled if self.temperature is None else {**sampled, "temperature": self.temperature}
 
     @model_validator(mode="after")
     def _budget_needs_prices(self) -> "RecordedModel":

@@ -1,10 +1,10 @@
 """The models that a run's users need: one connection and one budget each, and a cassette a case."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.errors import GatewayError, UsageError
 from harness.gateway.budgets import Budget
@@ -37,12 +37,22 @@ class ModelText:
     cost_usd: float | None = None
 
 
+def used_by(texts: Sequence[ModelText]) -> dict[str, Any]:
+    """What all of them used, as a report names it; the cost of those whose price is known."""
+    costs = [one.cost_usd for one in texts if one.cost_usd is not None]
+    return {
+        "input_tokens": sum(one.input_tokens for one in texts),
+        "output_tokens": sum(one.output_tokens for one in texts),
+        "cost_usd": sum(costs) if costs else None,
+    }
+
+
 class RecordedAsker:
     """Asks a model on the gateway's own thread; shared by the trials of a run."""
 
     def __init__(self, spec: RecordedModel, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
         """Raises UsageError if its key is not in the environment."""
-        self._spec = spec
+        self.spec = spec
         budget = None if spec.cost_usd is None else Budget(usd=spec.cost_usd)
         self._client = ModelClient(
             spec.spec,
@@ -62,7 +72,7 @@ class RecordedAsker:
 
     def cassette(self, seat: UserContext) -> ModelCassette:
         """The recordings of the seat's case; what is recorded is merged into them when the seat is closed."""
-        case, mode = seat.case.id, self._spec.mode
+        case, mode = seat.case.id, self.spec.mode
         if mode == "replay":
             if case not in self._replayed:
                 self._replayed[case] = self._client.open_cassette(case)
@@ -73,7 +83,7 @@ class RecordedAsker:
 
     async def ask(self, cassette: ModelCassette, body: JsonObject, seat: UserContext) -> ModelText:
         """One request. Raises OutOfBudget, and GatewayError if the model cannot be reached or answers nonsense."""
-        if self._spec.mode == "replay":
+        if self.spec.mode == "replay":
             return self._text_of_reply(await self._client.ask(cassette, body))
         async with self._entering:
             if not self._entered:
@@ -89,7 +99,7 @@ class RecordedAsker:
 
     def _text_of_reply(self, reply: ModelReply) -> ModelText:
         message = reply.replied.message
-        if message is None and self._spec.mode == "replay" and not reply.recorded:
+        if message is None and self.spec.mode == "replay" and not reply.recorded:
             return ModelText(missed=True)
         if reply.refused:
             return ModelText(refused=reply.problem)
@@ -97,20 +107,18 @@ class RecordedAsker:
             return ModelText(refused="the provider's content filter ended the model's answer")
         if message is None and reply.problem is not None:
             raise no_message(reply.problem)
-        found = None if message is None else message.get("parts")
-        parts = [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
         used = reply.replied.used
         return ModelText(
-            text="\n".join(str(part.get("content", "")) for part in parts if part.get("type") == "text"),
+            text=reply.replied.text,
             cut=reply.replied.cut,
-            calls_tool=any(part.get("type") == "tool_call" for part in parts),
+            calls_tool=any(part.get("type") == "tool_call" for part in reply.replied.parts),
             input_tokens=used.input or 0,
             output_tokens=used.output or 0,
             cost_usd=None if reply.recorded else self._cost(used.input or 0, used.output or 0),
         )
 
     def _cost(self, input_tokens: int, output_tokens: int) -> float | None:
-        price = self._spec.spec.price_of(self._spec.model or "")
+        price = self.spec.spec.price_of(self.spec.model or "")
         if price is None:
             return None
         return (input_tokens * price.input_usd_per_mtok + output_tokens * price.output_usd_per_mtok) / 1e6
@@ -118,6 +126,8 @@ class RecordedAsker:
 
 class UserModel(RecordedAsker):
     """The model that plays a run's users."""
+
+    spec: UserSpec
 
     def __init__(self, spec: UserSpec, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
         """Raises UsageError if no model is named, or its key is not in the environment."""
@@ -127,7 +137,6 @@ class UserModel(RecordedAsker):
                 remedy="name one in suite.yaml: `user: {model: NAME, base_url: URL}`, or run with --user script",
             )
         super().__init__(spec, suite=suite, cassettes=cassettes, secrets=secrets)
-        self.spec = spec
 
 
 def no_message(problem: str) -> GatewayError:

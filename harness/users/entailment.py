@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import JsonValue
+from pydantic import ConfigDict, JsonValue
 
+from harness.gateway.models.formats import chat_request
 from harness.gateway.user import HeardCall, UserContext
 from harness.suite.conversations import EntailmentSpec
 from harness.traces.trial import EntailmentVerdict
 from harness.users.asking import ModelText, RecordedAsker
 from harness.users.comparison import AgentTurn
 from harness.users.role import has_signal
-from harness.values import JsonObject
+from harness.values import Frozen, JsonObject, written_json
 
 _Answer = Literal["same", "different", "unanswered"]
 
@@ -41,6 +42,14 @@ _SCHEMA: Final[JsonObject] = {
     "required": list(_FIELDS),
     "properties": _FIELDS,
 }
+
+
+class _Given(Frozen):
+    model_config = ConfigDict(strict=True)
+
+    reason: str
+    first_entails_second: bool
+    second_entails_first: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,19 +95,12 @@ class Entailment:
         """The request in the provider's wire format."""
         asked = json.dumps({"first": first, "second": second}, ensure_ascii=False, indent=1)
         system = f"{self._prompt.rstrip()}\n{_FORM}"
-        body: JsonObject = {"model": self.spec.model, "max_tokens": self.spec.max_tokens}
-        if self.spec.temperature is not None:
-            body["temperature"] = self.spec.temperature
-        if self.spec.provider == "anthropic":
-            return {**body, "system": system, "messages": [{"role": "user", "content": asked}]}
-        return {
-            **body,
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": asked}],
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "strict": True, "schema": _SCHEMA},
-            },
-        }
+        own = dict(self.spec.sampled)
+        if self.spec.provider == "openai":
+            schema: JsonObject = {"name": "answer", "strict": True, "schema": _SCHEMA}
+            own["response_format"] = {"type": "json_schema", "json_schema": schema}
+        messages: list[JsonObject] = [{"role": "user", "content": asked}]
+        return chat_request(self.spec.provider, self.spec.model, system, messages, **own)
 
 
 def _not_asked(log: JsonObject, agent: JsonObject, then: str, now: str) -> str | None:
@@ -123,16 +125,9 @@ def _read(answered: ModelText) -> tuple[_Answer, str]:
         return "unanswered", "no recording holds the question"
     if answered.refused:
         return "unanswered", answered.refused
-    text = answered.text.rpartition("</think>")[2].strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].rpartition("```")[0]
     try:
-        answer = json.loads(text)
-    except (ValueError, RecursionError):
-        answer = None
-    if not isinstance(answer, dict) or answer.keys() != _FIELDS.keys() or not isinstance(answer["reason"], str):
+        answer = _Given.model_validate(written_json(answered.text))
+    except ValueError:
         return "unanswered", f"the model's answer has another form: {answered.text[:100]!r}"
-    both = (answer["first_entails_second"], answer["second_entails_first"])
-    if not all(isinstance(one, bool) for one in both):
-        return "unanswered", f"the model's answer has another form: {answered.text[:100]!r}"
-    return ("same" if all(both) else "different"), answer["reason"][:600]
+    both = answer.first_entails_second and answer.second_entails_first
+    return ("same" if both else "different"), answer.reason[:600]

@@ -5,7 +5,7 @@ from typing import Any
 from harness.gateway.user import Cut, Heard, UserContext
 from harness.suite.conversations import UserSpec
 from harness.traces.trial import Divergence, UserReport
-from harness.users.asking import UserModel
+from harness.users.asking import UserModel, used_by
 from harness.users.checks import steered_in
 from harness.users.comparison import AgentTurn, difference
 from harness.users.entailment import Entailed, Entailment
@@ -103,40 +103,26 @@ class LoggedUser:
         return ()
 
     def report(self, heard: Heard, cut: Cut | None) -> UserReport:
+        own: dict[str, Any] = {
+            "kind": "logged",
+            "logged": len(self._log.turns) - 1,
+            "replayed": self._replayed,
+            "divergence": self._divergence,
+            "entailments": tuple(one.verdict for one in self._asked),
+        }
+        asked = [one.used for one in self._asked]
         if self._taken_over is not None:
             later = self._taken_over.report(_without_calls(heard), cut)
-            return later.model_copy(
-                update={
-                    "kind": "logged",
-                    "replayed": self._replayed,
-                    "divergence": self._divergence,
-                    **self._of_entailment(later),
-                }
-            )
+            return later.model_copy(update=own | used_by([*self._taken_over.used, *asked]))
         diverged = self._divergence
-        report = UserReport(
-            kind="logged",
-            ended="script_over" if cut is None else cut,
+        return UserReport(
+            **own,
+            **used_by(asked),
+            ended="user_diverged" if diverged is not None else "script_over" if cut is None else cut,
+            reason=None if diverged is None else diverged.reason,
             turns=len(heard.said),
-            replayed=self._replayed,
             steered=steered_in(heard),
         )
-        if diverged is not None:
-            own = {"ended": "user_diverged", "reason": diverged.reason, "divergence": diverged}
-            report = report.model_copy(update=own)
-        return report.model_copy(update=self._of_entailment(report))
-
-    def _of_entailment(self, report: UserReport) -> dict[str, Any]:
-        """The length of the log, what the model of `entailment:` found, and its part of what the user used."""
-        used = [one.used for one in self._asked]
-        costs = [one.cost_usd for one in used if one.cost_usd is not None]
-        return {
-            "logged": len(self._log.turns) - 1,
-            "entailments": tuple(one.verdict for one in self._asked),
-            "input_tokens": report.input_tokens + sum(one.input_tokens for one in used),
-            "output_tokens": report.output_tokens + sum(one.output_tokens for one in used),
-            "cost_usd": (report.cost_usd or 0.0) + sum(costs) if costs else report.cost_usd,
-        }
 
 
 def _without_calls(heard: Heard) -> Heard:

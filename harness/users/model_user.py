@@ -5,14 +5,13 @@ words as a quotation. If all are refused, the conversation is over: no other mes
 model is then asked once without them, to tell whether the agent may have caused it.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from harness.gateway.models.recordings import ModelCassette
 from harness.gateway.user import Cut, Heard, UserContext
 from harness.suite.conversations import UserSpec
 from harness.traces.trial import UserEnding, UserFault, UserReport
-from harness.users.asking import ModelText, UserModel, no_message
+from harness.users.asking import ModelText, UserModel, no_message, used_by
 from harness.users.checks import MessageProblem, asks, is_offered, problem_with, steered_in
 from harness.users.role import Role, Spoken, begun_again, prompt_of, read_signal, without_replies
 from harness.values import JsonObject
@@ -21,19 +20,6 @@ _TRIES: Final = 3
 """How often one message is asked for; the last time, the agent's words are a quotation."""
 _SILENT_REPLIES: Final = 3
 """Empty replies of the agent after which the user gives up."""
-
-
-@dataclass(kw_only=True)
-class _Spent:
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-
-    def add(self, answered: ModelText) -> None:
-        self.input_tokens += answered.input_tokens
-        self.output_tokens += answered.output_tokens
-        if answered.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + answered.cost_usd
 
 
 class ModelUser:
@@ -51,7 +37,8 @@ class ModelUser:
         self._ended: UserEnding | None = None
         self._reason: str | None = None
         self._fault: UserFault | None = None
-        self._spent = _Spent()
+        self.used: list[ModelText] = []
+        """All answers of the model."""
         self._steered: tuple[str, ...] = ()
 
     async def reply(self, heard: Heard) -> str | None:
@@ -90,7 +77,7 @@ class ModelUser:
         without = await self._model.ask(
             self._recordings(), prompt_of(self._role, begun_again(heard)).body(self._spec), self._seat
         )
-        self._spent.add(without)
+        self.used.append(without)
         misled = (
             without.missed or problem_with(self._role, begun_again(heard), without, read_signal(without.text)) is None
         )
@@ -111,11 +98,11 @@ class ModelUser:
     async def _asked(self, body: JsonObject, heard: Heard) -> ModelText | None:
         """None: no recording answers, or the provider refuses the agent's words, and the conversation is over."""
         answered = await self._model.ask(self._recordings(), body, self._seat)
-        self._spent.add(answered)
+        self.used.append(answered)
         if answered.refused is not None and any(reply.strip() for reply in heard.replies):
             unheard = prompt_of(self._role, without_replies(heard)).body(self._spec)
             again = await self._model.ask(self._recordings(), unheard, self._seat)
-            self._spent.add(again)
+            self.used.append(again)
             if again.refused is None and not again.missed:  # without the agent's words the model answers
                 self._end_conversation(
                     "gave_up", f"the agent's replies cannot be given to the user's model: {answered.refused}"
@@ -151,9 +138,7 @@ class ModelUser:
             generated=max(0, len(heard.said) - self._from),
             faults=() if self._fault is None else (self._fault,),
             steered=(*steered_in(heard), *self._steered),
-            input_tokens=self._spent.input_tokens,
-            output_tokens=self._spent.output_tokens,
-            cost_usd=self._spent.cost_usd,
+            **used_by(self.used),
         )
 
     def _silent(self, heard: Heard) -> bool:

@@ -6,12 +6,13 @@ The model is given the plan, the persona, the profile and what was said aloud: n
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pydantic import JsonValue
 
+from harness.gateway.models.formats import chat_request
 from harness.gateway.user import Heard
 from harness.suite.cases import Case
 from harness.suite.conversations import Persona, UserSpec
@@ -101,6 +102,8 @@ of its tools. Write the user's next message and nothing else, in the language of
 - Never end while the assistant waits for your answer, or has said that it is about to do something: answer, or let it.
 </rules>
 """
+TOLD: Final = "\n".join((_SYSTEM, _QUOTATION, _BEGIN))
+"""What every model of a user is told, whoever it plays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,11 +123,9 @@ class Role:
     """Of the suite."""
 
     @property
-    def known(self) -> str:
-        """All texts that the user may speak of."""
-        details = "" if self.profile is None else " ".join(_texts(self.profile))
-        person = "" if self.persona is None else " ".join((self.persona.description, *self.persona.instructions))
-        return "\n".join((self.opening, self.plan, details, person, *self.withhold, *self.constraints))
+    def details(self) -> tuple[str, ...]:
+        """The names of what the profile holds."""
+        return tuple(_names(self.profile))
 
 
 def role_of(case: Case, spec: UserSpec, constraints: tuple[str, ...] = ()) -> Role:
@@ -152,13 +153,8 @@ class UserPrompt:
 
     def body(self, spec: UserSpec) -> JsonObject:
         """The request in the provider's wire format."""
-        messages: list[JsonValue] = [{"role": role, "content": text} for role, text in self.messages]
-        body: JsonObject = {"model": spec.model, "max_tokens": spec.max_tokens}
-        if spec.temperature is not None:
-            body["temperature"] = spec.temperature
-        if spec.provider == "anthropic":
-            return {**body, "system": self.system, "messages": messages}
-        return {**body, "messages": [{"role": "system", "content": self.system}, *messages]}
+        messages: list[JsonObject] = [{"role": role, "content": text} for role, text in self.messages]
+        return chat_request(spec.provider, spec.model, self.system, messages, **spec.sampled)
 
 
 def prompt_of(role: Role, heard: Heard, notes: Sequence[str] = (), *, quoted: bool = False) -> UserPrompt:
@@ -181,9 +177,9 @@ def prompt_of(role: Role, heard: Heard, notes: Sequence[str] = (), *, quoted: bo
 
 
 def rules_of(role: Role) -> str:
-    """The texts beside the plan that instruct the model, and that no message of a user repeats."""
+    """The texts of persona and suite that instruct the model, and that no message of a user repeats."""
     person = () if role.persona is None else (role.persona.description, *role.persona.instructions)
-    return "\n".join((_SYSTEM, *person, role.instructions or ""))
+    return "\n".join((*person, role.instructions or ""))
 
 
 def without_replies(heard: Heard) -> Heard:
@@ -232,13 +228,9 @@ def _without_frame(spoken: str) -> str:
     return FRAME.sub(lambda found: f"({found[1].lower()})", without_signals(spoken))
 
 
-def _texts(value: JsonValue) -> list[str]:
-    match value:
-        case dict():
-            return [text for name, item in value.items() for text in (name.replace("_", " "), *_texts(item))]
-        case list():
-            return [text for item in value for text in _texts(item)]
-        case None:
-            return []
-        case _:
-            return [str(value)]
+def _names(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (name.replace("_", " ") for name in value)
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _names(item)

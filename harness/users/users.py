@@ -1,6 +1,6 @@
 """The users of a run: `script`, `model`, `logged`, and those of installed packages, opened trial by trial."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,7 +99,7 @@ class SimulatedUsers:
                 log = self._logs.get(seat.case.id) or _log_of(self._suite, seat.case)
                 return LoggedUser(log, seat, self._spec, self._model, self._entailment)
             case _:
-                return self._open_user(kind, seat)
+                return InstalledUser(kind, self._installed[kind], seat, self._spec)
 
     def may_wait(self, case: Case) -> bool:
         match self._kinds.get(case.id) or kind_of(self._suite, case, self._options):
@@ -110,13 +110,6 @@ class SimulatedUsers:
                 return any(one.mode != "replay" for one in asked)
             case _:
                 return True
-
-    def _open_user(self, kind: str, seat: UserContext) -> User:
-
-        make = self._installed[kind]
-        if not callable(make):
-            raise UsageError(f"the user {kind!r} is neither a class nor a function")
-        return InstalledUser(kind, lambda: make(seat, self._spec))
 
     async def close(self) -> None:
         if self._model is not None:
@@ -166,11 +159,13 @@ def _log_of(suite: Suite, case: Case) -> UserLog:
 class InstalledUser:
     """Passes everything on to the plug-in's user; implements `User`."""
 
-    def __init__(self, kind: str, make: Callable[[], User]) -> None:
+    def __init__(self, kind: str, make: object, seat: UserContext, spec: UserSpec) -> None:
         """Raises UsageError if the plug-in's code raises, as every method does."""
+        if not callable(make):
+            raise UsageError(f"the user {kind!r} is neither a class nor a function")
         self._kind = kind
         with self._naming_errors("opened"):
-            self._user = make()
+            self._user: User = make(seat, spec)
             self.sees_calls = bool(self._user.sees_calls)
 
     async def reply(self, heard: Heard) -> str | None:

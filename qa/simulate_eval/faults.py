@@ -7,7 +7,7 @@ from harness.gateway.user import Heard
 from harness.traces.trial import FaultClass
 from harness.users.checks import LONGEST
 from harness.users.log import UserLog
-from harness.users.role import Role, rules_of
+from harness.users.role import TOLD, Role
 
 
 def as_heard(log: UserLog, number: int) -> Heard:
@@ -28,6 +28,6 @@ FAULTS: Final[Mapping[FaultClass, Callable[[str, Heard, Role], str | None]]] = {
     "too_long": lambda text, heard, role: (text or "so ") * LONGEST,
     "tool_call": lambda text, heard, role: f'{text}\n{{"name": "book", "arguments": {{"id": 1}}}}',
     "speaks_as_agent": lambda text, heard, role: f"User: {text}",
-    "reveals_secret": lambda text, heard, role: f"{text} {rules_of(role).splitlines()[0]}",
+    "reveals_secret": lambda text, heard, role: f"{text} {TOLD.splitlines()[0]}",
     "ends_too_early": _early_end,
 }

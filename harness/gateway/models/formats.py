@@ -2,16 +2,16 @@
 endpoint.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
 from harness.cassettes.recordings import Outcome
-from harness.suite.models import Provider
+from harness.suite.models import ClientProvider, Provider
 from harness.traces.usage import Used
-from harness.values import JsonObject, object_of, some_text
+from harness.values import JsonObject, object_of, objects_of, some_text
 
 # The common data of all wire formats, in the shape of OpenTelemetry's GenAI conventions.
 #
@@ -44,9 +44,28 @@ class Replied:
     used: Used = field(default_factory=Used)
 
     @property
+    def parts(self) -> list[JsonObject]:
+        """Of the message; empty without one."""
+        return objects_of(object_of(self.message).get("parts"))
+
+    @property
+    def text(self) -> str:
+        """What the message says in words."""
+        return "\n".join(str(part.get("content", "")) for part in self.parts if part.get("type") == "text")
+
+    @property
     def cut(self) -> bool:
         """Whether the answer ended at its limit of tokens: what is missing at its end is unknown."""
         return bool({"length", "max_tokens", "MAX_TOKENS"} & {*self.finish_reasons})
+
+
+def chat_request(
+    provider: ClientProvider, model: str | None, system: str, messages: Sequence[JsonObject], **own: JsonValue
+) -> JsonObject:
+    """The body of a request; `own`: its other fields, as the wire format names them."""
+    if provider == "anthropic":
+        return {"model": model, "system": system, "messages": [*messages], **own}
+    return {"model": model, "messages": [{"role": "system", "content": system}, *messages], **own}
 
 
 class WireFormat(Protocol):

@@ -17,7 +17,7 @@ from harness.cassettes.redaction import Redactor
 from harness.gateway.models.endpoints import EMBEDDING, Endpoint
 from harness.gateway.models.formats import Replied
 from harness.suite.tools import Rule, without_ignored
-from harness.values import JsonObject, NotJson, canonical_json, object_of, objects_of, parse_json
+from harness.values import JsonObject, NotJson, canonical_json, parse_json
 
 _IDLE = frozenset(
     {
@@ -72,7 +72,7 @@ class RequestKeys:
 
     def bind(self, asked: JsonObject, key: str, replied: Replied, said: list[JsonObject]) -> None:
         """Notes which turn the ids in a reply stand for; `said` are the events of the answer, or its body."""
-        parts: list[JsonValue] = [{**part, "id": None} for part in objects_of(object_of(replied.message).get("parts"))]
+        parts: list[JsonValue] = [{**part, "id": None} for part in replied.parts]
         turn = chained_digest("turn", key, canonical_json(self.clean(parts)))
         names = dict.fromkeys(_plain(one) for event in said for one in _names_in([event, event.get("response")]))
         self._turns |= {name: f"{turn}.{place}" for place, name in enumerate(names)}
