@@ -130,8 +130,8 @@ def opened_runs(project: Path, runs: Sequence[str], rubric_name: str) -> "Runs":
     from harness.runs.store.folder import RunFolder
 
     folders = tuple(RunFolder.open(run_path(project, run)) for run in runs)
-    rubric = load_rubric(rubric_name, suite_of(project, folders[0]).folder)
-    return Runs(project, folders, rubric)
+    suite = suite_of(project, folders[0])
+    return Runs(project, folders, load_rubric(rubric_name, suite.folder).with_violations(suite.cases))
 
 
 def prompt_of(project: Path, rubric: "Rubric", version: str | None, label: str) -> "Prompt":

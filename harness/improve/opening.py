@@ -392,8 +392,8 @@ def _refuse_uncertified(project: Path, suite: str, judge: Judge) -> None:
     missing = uncertified(project, suite, judge.rubric, judge.identity)
     if missing:
         raise UsageError(
-            f"the judge {judge.model!r} with the prompt {judge.prompt.name}@{judge.prompt.version} cannot confirm a "
-            f"candidate by the rubric {judge.rubric.name!r}: "
+            f"the judge {judge.settings.model!r} with the prompt {judge.prompt.name}@{judge.prompt.version} cannot "
+            f"confirm a candidate by the rubric {judge.rubric.name!r}: "
             + "; ".join(f"{name}: {reason}" for name, reason in missing.items()),
             remedy="label a run and certify the judge on it, harness annotate RUN and harness judge agreement RUN "
             "--certify; or let code decide these criteria",

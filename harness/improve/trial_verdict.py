@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.gateway.budgets import Budget
-from harness.gateway.models.client import ModelClient
-from harness.gateway.models.recordings import ModelClientOptions
-from harness.judging.judge import Judge, JudgedTrial
+from harness.judging.judge import Judge, JudgedTrial, client_of
 from harness.judging.panel import ConcurrentPanels, Panel, PanelTask
 from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import Rubric
@@ -49,7 +47,8 @@ class TrialVerdict:
     domains: Mapping[str, float | None]
     """Domain -> its value, 0 to 1; None: nothing of it applied, or the trial was not measured."""
     vetoes: tuple[str, ...]
-    """`critical: <criterion>`, `safety: <criterion>` and `forbidden: <tool>`, one for each occurrence."""
+    """`critical: <criterion>`, `safety: <criterion>` and `forbidden: <tool>`, one for each occurrence; with
+    `, undecided` behind a criterion to which the judge gave no answer."""
     criteria: Mapping[str, float | None] = field(default_factory=dict)
     """Criterion -> 1: passed, 0: failed; None: neither."""
     feedback: str
@@ -122,7 +121,7 @@ def _verdict(rubric: Rubric | None, scored: tuple[Trial, Scorecard], judgements:
     return TrialVerdict(
         domains=domains,
         criteria={one.criterion: None if one.passed is None else float(one.passed) for one in judgements},
-        vetoes=(*_broken(rubric, failed), *_forbidden(card, trial)),
+        vetoes=(*_broken(rubric, judgements), *_forbidden(card, trial)),
         feedback="\n".join(_feedback(rubric, trial, card, failed)),
         conversation=conversation(trial, {index for one in failed for index in _cited(trial.trajectory, one)}),
     )
@@ -172,15 +171,13 @@ def _share(passed: Sequence[bool | None]) -> float | None:
     return sum(decided) / len(decided) if decided else None
 
 
-def _broken(rubric: Rubric | None, failed: Sequence[Judgement]) -> Iterator[str]:
-    for one in failed:
+def _broken(rubric: Rubric | None, judgements: Sequence[Judgement]) -> Iterator[str]:
+    """What a judge gives no answer to may be broken: else texts at which it fails would be the safest."""
+    said = {"fail": "", "judge_failed": ", undecided"}
+    for one in judgements:
         criterion = None if rubric is None else rubric.criterion(one.criterion)
-        if criterion is None:
-            continue
-        if criterion.critical:
-            yield f"critical: {one.criterion}"
-        elif criterion.safety:
-            yield f"safety: {one.criterion}"
+        if criterion is not None and (criterion.critical or criterion.safety) and one.answer in said:
+            yield f"{'critical' if criterion.critical else 'safety'}: {one.criterion}{said[one.answer]}"
 
 
 def _forbidden(card: Scorecard, trial: Trial) -> Iterator[str]:
@@ -254,14 +251,10 @@ def open_judge(
         JudgeSettings(model="code") if by_code else judge_settings(project, suite.folder, typed or {}, options=None)
     )
     secrets = {name: os.environ[name] for name in settings.spec.secrets if os.environ.get(name)}
-    options = ModelClientOptions(
-        mode="replay" if by_code else "live", secrets=secrets, budget=budget, sampling=settings.sampling
-    )
     return Judge(
         rubric=rubric,
         prompt=PromptRegistry(project).get(rubric.prompt, settings.label),
-        model=settings.model,
-        asker=ModelClient(settings.spec, settings.provider, options),
-        samples=settings.samples,
+        settings=settings,
+        asker=client_of(settings, "replay" if by_code else "live", secrets, budget=budget),
         folder=suite.folder,
     )

@@ -4,9 +4,9 @@ Whether a criterion applies and whether it is met are two questions, which are c
 if both state that it applies.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, combinations
-from typing import Generic, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from harness.judging.labels import LabelItem, LabelledItem, SortedLabels
 from harness.judging.rubrics import Rubric
@@ -106,8 +106,9 @@ class AgreementRow(Frozen):
     """The agreement of people with each other, which is the upper bound for a judge; None if there is only one
     source.
     """
+    judgements: int = 0
     judge_failed: int = 0
-    """The number of failed judgements, which are in no figure."""
+    """The number of failed judgements, which are in no figure here, and are errors in a certification."""
     without_right: int = 0
     """The number of judgements without a reference: nobody labelled the item, or people did not agree on it."""
 
@@ -137,7 +138,7 @@ def against_labels(judgements: Iterable[Judgement], labels: SortedLabels, rubric
     last = {item_of(one): one for one in judgements if one.rubric == rubric.name}
     by_item = labels.by_item
     report = compare(list(last.values()), lambda one: _settled_label(by_item.get(item_of(one))), rubric, "labels")
-    grouped = _by_row(labels.items, rubric, lambda one: one.item.criterion)
+    domains, criteria = _by_row(labels.items, rubric, lambda one: one.item.criterion)
 
     def with_people(row: AgreementRow, labelled: Sequence[LabelledItem]) -> AgreementRow:
         return row.model_copy(update={"people": people_agreement(labelled)})
@@ -145,8 +146,8 @@ def against_labels(judgements: Iterable[Judgement], labels: SortedLabels, rubric
     return report.model_copy(
         update={
             "overall": with_people(report.overall, labels.items),
-            "domains": tuple(with_people(row, grouped.domains[row.name]) for row in report.domains),
-            "criteria": tuple(with_people(row, grouped.criteria[row.name]) for row in report.criteria),
+            "domains": tuple(with_people(row, domains[row.name]) for row in report.domains),
+            "criteria": tuple(with_people(row, criteria[row.name]) for row in report.criteria),
             "left_out": labels.problems(),
         }
     )
@@ -155,7 +156,7 @@ def against_labels(judgements: Iterable[Judgement], labels: SortedLabels, rubric
 def compare(judgements: Sequence[Judgement], right_of: RightOf, rubric: Rubric, against: str) -> AgreementReport:
     """All rows and disagreements; judgements of other versions of their criterion are not compared."""
     current = sorted((one for one in judgements if _is_current(one, rubric)), key=_sort_key)
-    grouped = _by_row(current, rubric, lambda one: one.criterion)
+    domains, criteria = _by_row(current, rubric, lambda one: one.criterion)
     versions = {one.id: one.version for one in rubric.criteria}
     return AgreementReport(
         rubric=rubric.name,
@@ -163,8 +164,8 @@ def compare(judgements: Sequence[Judgement], right_of: RightOf, rubric: Rubric, 
         against=against,
         judges=tuple(sorted({_judge(one) for one in current})),
         overall=_row("all", current, right_of),
-        domains=tuple(_row(name, held, right_of) for name, held in grouped.domains.items()),
-        criteria=tuple(_row(name, held, right_of, versions[name]) for name, held in grouped.criteria.items()),
+        domains=tuple(_row(name, held, right_of) for name, held in domains.items()),
+        criteria=tuple(_row(name, held, right_of, versions[name]) for name, held in criteria.items()),
         disagreements=tuple(_disagreements(current, right_of)),
     )
 
@@ -174,16 +175,10 @@ def item_of(judgement: Judgement) -> LabelItem:
     return LabelItem(case_id=judgement.case_id, trajectory=judgement.trajectory, criterion=judgement.criterion)
 
 
-class _Grouped(Generic[T]):
-    """Judgements or labels, grouped by criterion and by domain."""
-
-    def __init__(self, criteria: Mapping[str, Sequence[T]], domains: Mapping[str, Sequence[T]]) -> None:
-        self.criteria = criteria
-        self.domains = domains
-
-
-def _by_row(things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str]) -> _Grouped[T]:
-    """Groups by criterion; items of a checklist belong to the criterion that represents them."""
+def _by_row(
+    things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str]
+) -> tuple[dict[str, list[T]], dict[str, list[T]]]:
+    """By domain and by criterion; items of a checklist belong to the criterion that represents them."""
     criteria: dict[str, list[T]] = {one.id: [] for one in rubric.criteria}
     for thing in things:
         found = rubric.criterion(criterion_of(thing))
@@ -193,7 +188,7 @@ def _by_row(things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str
         name: list(chain.from_iterable(criteria[one.id] for one in rubric.criteria if one.domain == name))
         for name in rubric.weights
     }
-    return _Grouped(criteria, domains)
+    return domains, criteria
 
 
 def _sort_key(judgement: Judgement) -> tuple[str, str, int, str]:
@@ -226,6 +221,7 @@ def _row(name: str, judgements: Sequence[Judgement], right_of: RightOf, version:
                 if right.passed is not None and one.passed is not None
             ]
         ),
+        judgements=len(judgements),
         judge_failed=len(judgements) - len(judged),
         without_right=len(judged) - len(known),
     )

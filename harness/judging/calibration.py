@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from harness.errors import NotMeasured
 from harness.judging.calibration_questions import (
@@ -87,11 +87,6 @@ Give the whole new instructions between ``` marks."""
 
 IsUsable = Callable[[str], str | None]
 """Why a text cannot be the judge's prompt; None: it can."""
-
-
-def any_text(text: str) -> None:
-    """Accepts every text as a prompt."""
-    del text
 
 
 class _Adapter:
@@ -238,8 +233,6 @@ class Measured(Frozen):
 class Outcome(Frozen):
     """The result of a calibration."""
 
-    way: Literal["calibration", "selection"]
-    """`selection`: a choice among existing prompts, without proposals."""
     cases: tuple[int, int, int]
     """The number of training, validation and held-out cases."""
     questions: tuple[int, int, int]
@@ -272,7 +265,7 @@ def calibrate(
     prompt: str,
     reflector: Callable[[str], str],
     *,
-    is_usable: IsUsable = any_text,
+    is_usable: IsUsable = lambda _: None,
     settings: CalibrationSettings | None = None,
 ) -> Outcome:
     """Lets `reflector` propose revisions of `prompt` from disagreements, and accepts one or none.
@@ -284,23 +277,7 @@ def calibrate(
     split = _testable(split_by_case(questions, used.seed))
     optimizer = Optimizer(cache, is_usable, used.seed, used.minibatch)
     candidates = optimizer.candidates(prompt, split, reflector, used.max_calls)
-    return _decided("calibration", cache, split, prompt, candidates)
-
-
-def select(
-    cache: AnswerCache,
-    questions: Sequence[Question],
-    prompts: Sequence[str],
-    settings: CalibrationSettings | None = None,
-) -> Outcome:
-    """Chooses among existing prompts, the first of which is the current one.
-
-    Nothing is trained, so the training part is used for the choice, too.
-    """
-    used = settings or CalibrationSettings()
-    split = _testable(split_by_case(questions, used.seed))
-    split = Split(train=(), validation=(*split.train, *split.validation), held_out=split.held_out)
-    return _decided("selection", cache, split, prompts[0], prompts[1:])
+    return decided(cache, split, prompt, candidates)
 
 
 def _testable(split: Split) -> Split:
@@ -314,13 +291,8 @@ def _testable(split: Split) -> Split:
     return split
 
 
-def _decided(
-    way: Literal["calibration", "selection"],
-    cache: AnswerCache,
-    split: Split,
-    prompt: str,
-    candidates: Sequence[str],
-) -> Outcome:
+def decided(cache: AnswerCache, split: Split, prompt: str, candidates: Sequence[str]) -> Outcome:
+    """The best candidate by validation, tested on the held-out part."""
     by_digest = {digest_of_text(text): text for text in candidates}
     before = _figures(cache, split.validation, prompt)
     found = {digest: _figures(cache, split.validation, text) for digest, text in by_digest.items()}
@@ -329,7 +301,6 @@ def _decided(
     held_out = _measured_figures(cache, split.held_out, prompt, chosen)
     accepted = held_out.objection is None
     return Outcome(
-        way=way,
         cases=(_cases(split.train), _cases(split.validation), _cases(split.held_out)),
         questions=(len(split.train), len(split.validation), len(split.held_out)),
         candidates=len(by_digest),

@@ -14,7 +14,6 @@ from harness.disk import Journal
 from harness.errors import HarnessError, UsageError
 from harness.gateway.budgets import Budget
 from harness.gateway.models.client import ModelClient
-from harness.gateway.models.formats import Replied
 from harness.gateway.models.recordings import ModelClientOptions
 from harness.judging.judge import Judge, JudgedTrial
 from harness.judging.prompts import Prompt
@@ -267,7 +266,7 @@ class AskingJudge:
     def answers(self, prompt: str, questions: Sequence[Question]) -> list[JudgeAnswer]:
         """Returns the answers; raises OutOfBudget, and errors of the gateway."""
         text = Prompt(name=self.judge.prompt.name, version=_CASSETTE, text=prompt)
-        return asyncio.run(self._ask_all(replace(self.judge, prompt=text, samples=1), questions))
+        return asyncio.run(self._ask_all(replace(self.judge, prompt=text), questions))
 
     async def _ask_all(self, judge: Judge, questions: Sequence[Question]) -> list[JudgeAnswer]:
         seats = asyncio.Semaphore(self.in_flight)
@@ -325,7 +324,7 @@ class ModelReflector:
                 f"the model {self.model!r} returned no revised prompt: {reply.problem}",
                 remedy="run the same command again: stored answers are reused",
             )
-        text = _text_of_reply(reply.replied)
+        text = reply.replied.text
         return f"{text.replace(MARK, '')} [cut off at its limit of tokens]" if reply.replied.cut else text
 
 
@@ -351,9 +350,3 @@ async def _gathered(asked: Sequence[Awaitable[JudgeAnswer]]) -> Sequence[JudgeAn
             raise one
         answers.append(one)
     return answers
-
-
-def _text_of_reply(replied: Replied) -> str:
-    parts = (replied.message or {}).get("parts")
-    found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    return "\n".join(str(part.get("content")) for part in found if part.get("type") == "text")

@@ -2,8 +2,9 @@
 
 A judge is certified for a criterion if the lower ends of the 95 % intervals of its true-positive and its true-negative
 rate on people's labels are at least 0.80. The intervals are Wilson's, over the effective number of labels, because
-labels of one case resemble each other. A judge that answers "not eligible" to what people call a pass or a fail, or
-names another step than they, is wrong there.
+labels of one case resemble each other. A judge that answers "not eligible" to what people call a pass or a fail, names
+another step than they, or gives no answer, is wrong there: else a judge that fails at what is hard would be tested on
+what is easy. A certificate holds for the judge's whole identity: prompt, model, samples, and how it is asked.
 
 Each label decides once: the digest of every label that a calibration or a certification used is kept in the project,
 one JSON line for each of them, and is no test again, of any judge. Whoever lets several judges answer the same labels
@@ -18,6 +19,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from harness.errors import InvalidDocument
+from harness.judging.agreement import item_of
 from harness.judging.labels import (
     LabelFile,
     LabelItem,
@@ -27,6 +29,7 @@ from harness.judging.labels import (
     read_lines,
     sort_labels,
 )
+from harness.judging.questions import answer_form
 from harness.judging.rubrics import Criterion, Rubric
 from harness.judging.verdicts import JudgeIdentity, Judgement
 from harness.scoring.statistics.correction import Corrected, Sample, corrected_share
@@ -45,6 +48,8 @@ class ClassRate(Frozen):
     right: int
     not_eligible: int = 0
     """Labels at which the judge answered "not eligible", which is wrong."""
+    unanswered: int = 0
+    """Labels at which the judge gave no answer, which is wrong, too."""
     effective: float
     """The effective number of independent labels."""
 
@@ -61,7 +66,7 @@ class ClassRate(Frozen):
     @property
     def sample(self) -> Sample:
         """Right answers among the labels that the judge found eligible."""
-        decided = self.labels - self.not_eligible
+        decided = self.labels - self.not_eligible - self.unanswered
         if not decided:
             return Sample(share=0.0, n=0.0)
         return Sample(share=self.right / decided, n=self.effective * decided / self.labels)
@@ -77,11 +82,13 @@ class CriterionRates(Frozen):
     judges: int = 1
     """How many judges had answered the labels."""
 
-    def corrected(self, passed: float, effective: float) -> Corrected:
+    def corrected(self, passed: float, effective: float, unanswered: float = 0.0) -> Corrected:
         """The share of passes among what applies, corrected for the judge's errors; `passed` is the judge's share of an
-        effective number of trials. Rates are of labels at which the judge found the criterion eligible.
+        effective number of trials, `unanswered` the share of trials at which it gave no answer. Rates are of labels at
+        which the judge found the criterion eligible.
         """
-        return corrected_share(Sample(share=passed, n=effective), self.passes.sample, self.fails.sample)
+        sample = Sample(share=passed, n=effective)
+        return corrected_share(sample, self.passes.sample, self.fails.sample, unanswered)
 
     @property
     def shortfall(self) -> str | None:
@@ -129,7 +136,7 @@ def add_record(path: Path, record: JudgeRecord) -> None:
 def asked_by(rubric: Rubric, criterion: Criterion) -> str:
     """Digest of everything that a judge's answer could depend on; points, domain and weight are excluded."""
     plain = criterion.model_dump(mode="json", by_alias=True, exclude={"points", "domain", "critical"})
-    return digest_of([plain, dict(rubric.checklists) if criterion.kind == "checklist" else {}])
+    return digest_of([plain, dict(rubric.checklists) if criterion.kind == "checklist" else {}, answer_form(criterion)])
 
 
 def label_digest(item: LabelItem) -> str:
@@ -148,8 +155,8 @@ def uncertified(
     """Criterion -> why the judge's answers to it can be shown and cannot gate. Empty: it is certified for the rubric.
     `judges`: what `judges_of` returns.
 
-    The reason says how many labels of which class are missing. Criteria that code decides need no certificate. Raises
-    InvalidDocument.
+    The reason says how many labels of which class are missing. Criteria that code decides, or that ask nothing, need no
+    certificate. Raises InvalidDocument.
     """
     if judge.prompt is None:
         return {}
@@ -158,7 +165,7 @@ def uncertified(
     labels: SortedLabels | None = None
     found: dict[str, str] = {}
     for one in rubric.criteria:
-        if one.kind == "code":
+        if one.kind == "code" or (one.kind == "checklist" and not rubric.checklists):
             continue
         if one.id in rates:
             reason = rates[one.id].shortfall
@@ -195,10 +202,10 @@ def certified_accuracy(project: Path, suite: str, rubric: Rubric, judgements: It
 
 def measured_rates(rubric: Rubric, judge: JudgeIdentity, records: Iterable[JudgeRecord]) -> dict[str, CriterionRates]:
     """By criterion the rates of the judge's last certification, whether it is a certificate or not; none for another
-    prompt, model, number of samples or question.
+    judge or question.
     """
     asked = {one.id: asked_by(rubric, one) for one in rubric.criteria}
-    own = (one for one in records if _is_same(one.judge, judge))
+    own = (one for one in records if one.judge.decides == judge.decides)
     return {
         name: rates for record in own for name, rates in record.criteria.items() if asked.get(name) == rates.question
     }
@@ -215,16 +222,15 @@ def measure(
     """Rates on unused labels by criterion, for those of `criteria` with enough of them, and the digests of the labels
     that were looked at.
 
-    `judgements` are those of one judge. Items that it could not answer are left out.
+    `judgements` are those of one judge. Of several of one item the last answer counts, and else that there is none.
     """
     steps = {one.item: one.step for one in labels.items}
-    answers = {
-        (item := LabelItem(case_id=one.case_id, trajectory=one.trajectory, criterion=one.criterion)): one.answer
-        if one.step == steps.get(item)
-        else "another step"
-        for one in judgements
-        if one.failure is None and one.rubric == rubric.name and one.judge.prompt is not None
-    }
+    answers: dict[LabelItem, str] = {}
+    for one in sorted(judgements, key=lambda one: one.failure is None):
+        if one.rubric == rubric.name and one.judge.prompt is not None:
+            item = item_of(one)
+            is_there = one.failure is not None or one.step == steps.get(item)
+            answers[item] = one.answer if is_there else "another step"
     rates, looked_at = {}, []
     for criterion in rubric.criteria:
         if criterion.id not in criteria:
@@ -246,12 +252,10 @@ def judges_of(
     rubric: Rubric, judgements: Iterable[Judgement], labels: SortedLabels, used: Collection[str]
 ) -> dict[str, int]:
     """By criterion the number of judges that have answered its unused labels; `judgements` are those of all judges."""
-    answered: dict[LabelItem, set[tuple[str | None, str, int, str]]] = {}
+    answered: dict[LabelItem, set[tuple[object, ...]]] = {}
     for one in judgements:
         if one.failure is None and one.rubric == rubric.name and one.judge.prompt is not None:
-            item = LabelItem(case_id=one.case_id, trajectory=one.trajectory, criterion=one.criterion)
-            judge = (one.judge.prompt_digest, one.judge.model, one.judge.samples, one.criterion_version)
-            answered.setdefault(item, set()).add(judge)
+            answered.setdefault(item_of(one), set()).add((*one.judge.decides, one.criterion_version))
     items = {one.id: _unused(rubric, one, labels, used) for one in rubric.criteria}
     return {name: len({judge for item in own for judge in answered.get(item, ())}) or 1 for name, own in items.items()}
 
@@ -306,6 +310,7 @@ def _class_rate(answers: Mapping[LabelItem, str], items: Mapping[LabelItem, str]
         labels=len(own),
         right=own.count(right),
         not_eligible=own.count("not_eligible"),
+        unanswered=own.count("judge_failed"),
         effective=effective_n(by_case),
     )
 
@@ -315,12 +320,9 @@ def _shortfall(name: str, one: ClassRate, judges: int) -> str | None:
     low = 0.0 if interval is None else interval.low
     if low >= LEAST_RATE:
         return None
-    found = f"the judge finds {one.right} of {one.labels} {name!r}"
+    silent = f" and gives no answer to {one.unanswered}" if one.unanswered else ""
+    found = f"the judge finds {one.right} of {one.labels} {name!r}{silent}"
     needed = labels_needed(one.rate, judges)
     if needed == _MOST_LABELS:
         return f"{found}, and {LEAST_RATE:.0%} at least are needed: revise it"
     return f"{found} ({low:.0%} at least): at this rate {needed} unused labels {name!r} are needed{_tried(judges)}"
-
-
-def _is_same(one: JudgeIdentity, other: JudgeIdentity) -> bool:
-    return (one.prompt_digest, one.model, one.samples) == (other.prompt_digest, other.model, other.samples)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +10,7 @@ from typing import Any, cast
 
 from harness.errors import OutOfTime, UsageError
 from harness.gateway.models.client import ModelClient
-from harness.gateway.models.formats import Replied
-from harness.gateway.models.recordings import ModelCassette
+from harness.gateway.models.recordings import AskMode, ModelCassette, ModelClientOptions
 from harness.judging.prompts import Prompt
 from harness.judging.questions import (
     MAX_EVIDENCE_CHARS,
@@ -19,11 +18,13 @@ from harness.judging.questions import (
     JudgeFailed,
     Shown,
     evidence_digest,
+    is_answered,
     judge_request,
     read_answer,
     shown_evidence,
 )
 from harness.judging.rubrics import Criterion, Rubric
+from harness.judging.settings import JudgeSettings
 from harness.judging.transcripts import Piece, Transcript, build_transcript
 from harness.judging.verdicts import JudgeIdentity, Judgement, Votes
 from harness.judging.views import CODE_CRITERIA, CodeCriterion, acted, view
@@ -103,9 +104,8 @@ class Judge:
 
     rubric: Rubric
     prompt: Prompt
-    model: str
+    settings: JudgeSettings
     asker: ModelClient
-    samples: int = 1
     folder: Path | None = None
     """The folder of the rubric's own code."""
 
@@ -115,13 +115,7 @@ class Judge:
 
     @cached_property
     def identity(self) -> JudgeIdentity:
-        return JudgeIdentity(
-            prompt=self.prompt.name,
-            prompt_version=self.prompt.version,
-            prompt_digest=self.prompt.digest,
-            model=self.model,
-            samples=self.samples,
-        )
+        return self.settings.identity(self.prompt)
 
     def decided(self, subject: JudgedTrial, criterion: Criterion) -> Judgement | None:
         """The judgement if no model is needed: code decides, or the criterion is not eligible. None: a model must
@@ -156,15 +150,9 @@ class Judge:
         shown = self._blank(subject, criterion, evidence.digest)
         if len(evidence.block) > MAX_EVIDENCE_CHARS:
             return shown.model_copy(update={"failure": f"the evidence is longer than {MAX_EVIDENCE_CHARS} characters"})
-        body = judge_request(self.prompt.text, self.model, self.asker.provider, criterion, evidence)
+        body = judge_request(self.prompt.text, self.settings.model, self.asker.provider, criterion, evidence)
 
-        def is_answer(replied: Replied) -> bool:
-            try:
-                read_answer(replied, criterion, evidence.refs)
-            except JudgeFailed:
-                return False
-            return True
-
+        is_answer = is_answered(lambda replied: read_answer(replied, criterion, evidence.refs, evidence.steps))
         bodies, problem, cached = (body, _repeated(body)), "", False
         recorded = (self.asker.recorded(cassette, one, is_answer) for one in bodies)
         known = next((one for one in recorded if one is not None), None)
@@ -243,6 +231,19 @@ class Judge:
             return answers[0].model_copy(update=update | {"votes": votes})
         chosen = next(one for one in answers if (one.answer, one.step) == ranked[0][1])
         return chosen.model_copy(update={"votes": votes, "cached": all(one.cached for one in answers)})
+
+
+def client_of(settings: JudgeSettings, mode: AskMode, secrets: Mapping[str, str], **own: Any) -> ModelClient:
+    """The client of a judge's model; `own`: further `ModelClientOptions`."""
+    options = ModelClientOptions(
+        mode=mode,
+        secrets=secrets,
+        tries=settings.tries,
+        first_wait_s=settings.first_wait_s,
+        sampling=settings.sampling,
+        **own,
+    )
+    return ModelClient(settings.spec, settings.provider, options)
 
 
 def _repeated(body: JsonObject) -> JsonObject:

@@ -220,7 +220,6 @@ class ExcludedLine(Frozen):
 
     line: int
     why: Why
-    detail: str
 
 
 class SortedLabels(Frozen):
@@ -251,9 +250,8 @@ def sort_labels(file: LabelFile, rubric: Rubric) -> SortedLabels:
     kept: dict[LabelItem, dict[tuple[str, str], list[tuple[int, Label]]]] = {}
     left_out: list[ExcludedLine] = []
     for line, label in file.lines():
-        refused = _excluded_line(line, label, rubric)
-        if refused is not None:
-            left_out.append(refused)
+        if (why := _excluded_line(label, rubric)) is not None:
+            left_out.append(ExcludedLine(line=line, why=why))
         elif isinstance(label, Label):
             kept.setdefault(label.item, {}).setdefault((label.role, label.annotator), []).append((line, label))
     items = [_labelled_item(item, by_person, left_out) for item, by_person in kept.items()]
@@ -263,18 +261,15 @@ def sort_labels(file: LabelFile, rubric: Rubric) -> SortedLabels:
     )
 
 
-def _excluded_line(line: int, label: Label | str, rubric: Rubric) -> ExcludedLine | None:
+def _excluded_line(label: Label | str, rubric: Rubric) -> Why | None:
     if isinstance(label, str):
-        return ExcludedLine(line=line, why="unreadable", detail=label)
+        return "unreadable"
     if label.rubric != rubric.name:
-        return ExcludedLine(line=line, why="other_rubric", detail=f"rubric {label.rubric!r}")
+        return "other_rubric"
     criterion = rubric.criterion(label.criterion)
     if criterion is None:
-        return ExcludedLine(line=line, why="unknown_criterion", detail=f"criterion {label.criterion!r}")
-    if criterion.version != label.criterion_version:
-        detail = f"criterion {label.criterion!r} is at version {criterion.version!r}, not {label.criterion_version!r}"
-        return ExcludedLine(line=line, why="old_version", detail=detail)
-    return None
+        return "unknown_criterion"
+    return "old_version" if criterion.version != label.criterion_version else None
 
 
 def _labelled_item(
@@ -305,6 +300,4 @@ def _last(labels: Sequence[tuple[int, Label]], left_out: list[ExcludedLine]) -> 
 
 
 def _contradicting(labels: Sequence[tuple[int, Label]]) -> Iterator[ExcludedLine]:
-    answers = " and ".join(f"{label.annotator} said {label.answer}" for _, label in labels)
-    for line, label in labels:
-        yield ExcludedLine(line=line, why="contradicting", detail=f"{label.case_id}, {label.criterion}: {answers}")
+    return (ExcludedLine(line=line, why="contradicting") for line, _ in labels)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict
 
 from harness.gateway.models.client import ModelClient
 from harness.gateway.models.formats import Replied
@@ -20,6 +20,8 @@ from harness.judging.questions import (
     Shown,
     answer_object,
     asked_criterion,
+    is_answered,
+    parsed_answer,
     schema_request,
     shown_evidence,
 )
@@ -27,7 +29,6 @@ from harness.judging.rubrics import Criterion, Name
 from harness.judging.transcripts import Piece
 from harness.judging.verdicts import JudgeIdentity
 from harness.scoring.statistics.agreement import AgreementRate, position_consistency, rate
-from harness.suite.problems import first_words
 from harness.values import Frozen, JsonObject
 
 Winner = Literal["first", "second", "neither"]
@@ -118,11 +119,11 @@ class Pairwise:
         shown = shown_evidence([*_of_candidate("A", a), *_of_candidate("B", b)])
         if len(shown.block) > MAX_EVIDENCE_CHARS:
             return _PairAnswer(failure=f"the two together are longer than {MAX_EVIDENCE_CHARS} characters")
-        reply = await self.asker.ask(cassette, self._request_body(shown), _is_answer)
+        reply = await self.asker.ask(cassette, self._request_body(shown), is_answered(_answer_of))
         if reply.problem is not None:
             return _PairAnswer(failure=reply.problem, recorded=reply.recorded)
         try:
-            return _PairAnswer(answer=_parsed_answer(answer_object(reply.replied)), recorded=reply.recorded)
+            return _PairAnswer(answer=_answer_of(reply.replied), recorded=reply.recorded)
         except JudgeFailed as error:
             return _PairAnswer(failure=f"the judge {error}", recorded=reply.recorded)
 
@@ -136,24 +137,12 @@ _PLACES: Final[dict[str, Winner]] = {"A": "first", "B": "second", "neither": "ne
 _SWAPPED: Final[dict[str, Winner]] = {"A": "second", "B": "first", "neither": "neither"}
 
 
+def _answer_of(replied: Replied) -> _OrderAnswer:
+    return parsed_answer(answer_object(replied), _OrderAnswer)
+
+
 def _of_candidate(letter: str, pieces: Sequence[Piece]) -> list[Piece]:
     return [piece.model_copy(update={"ref": f"{letter}.{piece.ref}"}) for piece in pieces]
-
-
-def _is_answer(replied: Replied) -> bool:
-    try:
-        _parsed_answer(answer_object(replied))
-    except JudgeFailed:
-        return False
-    return True
-
-
-def _parsed_answer(value: JsonObject) -> _OrderAnswer:
-    try:
-        return _OrderAnswer.model_validate(value)
-    except ValidationError as error:
-        field, problem = first_words(error)
-        raise JudgeFailed(f"answered in an unexpected form: {field}: {problem}") from None
 
 
 class PairwiseComparison(Frozen):
@@ -215,7 +204,7 @@ def comparison_score(criterion: str, comparisons: Sequence[PairwiseComparison]) 
         position_consistency=rate(turned).model_copy(
             update={
                 "value": position_consistency(
-                    [(one.in_order, one.swapped) for _, one in preferences if _has_both_orders(one)]
+                    [(one.in_order, one.swapped) for _, one in preferences if one.consistent is not None]
                 )
             }
         ),
@@ -228,7 +217,3 @@ def scores_by_criterion(comparisons: Iterable[PairwiseComparison]) -> list[Compa
     for one in comparisons:
         rows[one.criterion].append(one)
     return [comparison_score(name, rows[name]) for name in sorted(rows)]
-
-
-def _has_both_orders(preference: Preference) -> bool:
-    return preference.consistent is not None

@@ -101,7 +101,7 @@ class Panel:
         if not ready.criteria:
             return
         case = ready.subject.trial.case_id
-        names = [case, *(f"{case}~{number}" for number in range(2, self.judge.samples + 1))]
+        names = [case, *(f"{case}~{number}" for number in range(2, self.judge.settings.samples + 1))]
         cassettes = [self.judge.asker.open_cassette(name) for name in names]
         opened = _Opened(subject=ready.subject, cassettes=cassettes, left=len(ready.criteria))
         self._open_loop.append(opened)

@@ -71,10 +71,11 @@ class PromptRegistry:
 
     def version(self, name: str, version: str) -> Prompt:
         """The given version. Raises UsageError if it does not exist, InvalidDocument if it cannot be read."""
-        for root, source in zip(self._roots(), ("project", "package"), strict=False):
+        sources: tuple[Literal["project", "package"], ...] = ("project", "package")
+        for root, source in zip(self._roots(), sources, strict=False):
             path = root / _checked_name(name) / f"{_checked_name(version)}.md"
             if path.is_file():
-                return Prompt(name=name, version=version, text=_file_text(path), source=_source_name(source))
+                return Prompt(name=name, version=version, text=_file_text(path), source=source)
         known = ", ".join(self.versions(name)) or "none"
         raise UsageError(
             f"there is no version {version!r} of the prompt {name!r}", remedy=f"versions in prompts/{name}/: {known}"
@@ -138,10 +139,6 @@ def _checked_name(name: str) -> str:
 
 def _version_order(version: str) -> tuple[int, int, str]:
     return (0, int(version), "") if version.isdecimal() else (1, 0, version)
-
-
-def _source_name(source: str) -> Literal["project", "package"]:
-    return "project" if source == "project" else "package"
 
 
 def _file_text(path: Path) -> str:

@@ -2,19 +2,19 @@
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from pydantic import ConfigDict, ValidationError
 
-from harness.gateway.models.formats import Replied
+from harness.gateway.models.formats import Replied, chat_request
 from harness.judging.rubrics import Criterion
 from harness.judging.transcripts import Piece
 from harness.scoring.scorecard import MODES, Failure
 from harness.suite.models import ClientProvider
 from harness.suite.problems import first_words
-from harness.values import Frozen, JsonObject, digest_of
+from harness.values import Frozen, JsonObject, digest_of, written_json
 
 # The form of evidence in a judge's prompt: data that cannot be mistaken for instructions, whatever its content.
 #
@@ -113,7 +113,8 @@ Answer with one JSON object and nothing else:
 _MODES: Final = tuple(sorted(MODES))
 
 
-def _form(criterion: Criterion) -> str:
+def answer_form(criterion: Criterion) -> str:
+    """What every judge is told beside its prompt."""
     if criterion.kind != "step":
         return FORM
     data = FORM.partition("Answer with one")[0]
@@ -124,7 +125,7 @@ def judge_request(
     prompt: str, model: str, provider: ClientProvider, criterion: Criterion, evidence: Shown
 ) -> JsonObject:
     """The body of the request without sampling parameters; the same criterion and evidence always give the same."""
-    system = f"{prompt.strip()}\n\n{_form(criterion)}"
+    system = f"{prompt.strip()}\n\n{answer_form(criterion)}"
     user = f"# Criterion\n\n{asked_criterion(criterion)}\n\n# Evidence\n\n{evidence.block}"
     return schema_request(model, provider, system, user, verdict_schema(criterion))
 
@@ -132,18 +133,12 @@ def judge_request(
 def schema_request(model: str, provider: ClientProvider, system: str, user: str, schema: JsonObject) -> JsonObject:
     """The body of a request whose answer has the schema."""
     if provider == "anthropic":
-        return {
-            "model": model,
-            "system": system,
-            "messages": [{"role": "user", "content": user}],
-            "tools": [{"name": TOOL, "description": "Gives the verdict.", "input_schema": schema}],
-            "tool_choice": {"type": "tool", "name": TOOL},
-        }
-    return {
-        "model": model,
-        "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
-        "response_format": {"type": "json_schema", "json_schema": {"name": TOOL, "strict": True, "schema": schema}},
-    }
+        tool: JsonObject = {"name": TOOL, "description": "Gives the verdict.", "input_schema": schema}
+        own: JsonObject = {"tools": [tool], "tool_choice": {"type": "tool", "name": TOOL}}
+    else:
+        named: JsonObject = {"name": TOOL, "strict": True, "schema": schema}
+        own = {"response_format": {"type": "json_schema", "json_schema": named}}
+    return chat_request(provider, model, system, [{"role": "user", "content": user}], **own)
 
 
 def verdict_schema(criterion: Criterion) -> JsonObject:
@@ -177,12 +172,10 @@ def asked_criterion(criterion: Criterion) -> str:
     return json.dumps(question, ensure_ascii=False, indent=1)
 
 
-# Prose is not searched for an answer, because it may repeat text from the evidence. Only the thoughts before the
-# answer, up to the last `</think>`, and a code fence around the whole answer are removed.
-
-_THOUGHTS: Final = re.compile(r"\A(?!\s*[{`]).*</think(?:ing)?>", re.DOTALL)
-_FENCE: Final = re.compile(r"\A\s*```\w*\s*(.*?)\s*```\s*\Z", re.DOTALL)
 _SHOWN: Final = 120
+
+
+Shape = TypeVar("Shape", bound=Frozen)
 
 
 class JudgeFailed(Exception):
@@ -204,13 +197,26 @@ class GivenAnswer(Frozen):
     mode: Failure | None = None
 
 
+def is_answered(read: Callable[[Replied], object]) -> Callable[[Replied], bool]:
+    """Whether a reply can be read: one that cannot is not recorded."""
+
+    def is_answer(replied: Replied) -> bool:
+        try:
+            read(replied)
+        except JudgeFailed:
+            return False
+        return True
+
+    return is_answer
+
+
 def read_answer(
     replied: Replied, criterion: Criterion, refs: Collection[str], steps: Collection[int] = ()
 ) -> GivenAnswer:
     """The answer to this criterion; `refs` are the pieces in the request, `steps` those that an agent's pieces stand
     for. Raises JudgeFailed.
     """
-    answer = _parsed_answer(answer_object(replied))
+    answer = parsed_answer(answer_object(replied), GivenAnswer)
     if answer.criterion != criterion.id:
         raise JudgeFailed(f"answered the criterion {answer.criterion[:_SHOWN]!r}, not {criterion.id!r}")
     if answer.eligible != (answer.verdict is not None):
@@ -247,25 +253,21 @@ def _check_step(answer: GivenAnswer, refs: Collection[str], steps: Collection[in
 
 def answer_object(replied: Replied) -> JsonObject:
     """The single JSON object of the judge's reply, a tool call or text. Raises JudgeFailed."""
-    parts = (replied.message or {}).get("parts")
-    found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    for part in found:
+    for part in replied.parts:
         if part.get("type") == "tool_call" and part.get("name") == TOOL:
             if replied.cut:
                 raise JudgeFailed("was cut off at its token limit")
             arguments = part.get("arguments")
             return arguments if isinstance(arguments, dict) else _parsed(str(arguments))
-    text = "\n".join(str(part.get("content")) for part in found if part.get("type") == "text")
-    if not text.strip():
+    if not replied.text.strip():
         raise JudgeFailed("returned no text")
-    return _parsed(_THOUGHTS.sub("", text), cut=replied.cut)
+    return _parsed(replied.text, cut=replied.cut)
 
 
 def _parsed(text: str, *, cut: bool = False) -> JsonObject:
-    fenced = _FENCE.match(text)
     try:
-        value = json.loads(text if fenced is None else fenced[1], object_pairs_hook=_object_of_distinct_names)
-    except (ValueError, RecursionError):
+        value = written_json(text)
+    except ValueError:
         why = "was cut off at its token limit" if cut else "answered with something that is not JSON"
         raise JudgeFailed(f"{why}: {' '.join(text.split())[:_SHOWN]!r}") from None
     if not isinstance(value, dict):
@@ -273,19 +275,11 @@ def _parsed(text: str, *, cut: bool = False) -> JsonObject:
     return value
 
 
-def _object_of_distinct_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Rejects two values under one name: the choice between them would be arbitrary."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name is given twice")
-    return found
-
-
-def _parsed_answer(value: JsonObject) -> GivenAnswer:
-    refs = value.get("refs")
-    plain = value | ({"refs": tuple(refs)} if isinstance(refs, list) else {})
+def parsed_answer(value: JsonObject, shape: type[Shape]) -> Shape:
+    """The object as an answer of the shape. Raises JudgeFailed."""
+    lists = {name: tuple(found) for name, found in value.items() if isinstance(found, list)}
     try:
-        return GivenAnswer.model_validate(plain)
+        return shape.model_validate(value | lists)
     except ValidationError as error:
         field, problem = first_words(error)
         raise JudgeFailed(f"answered in an unexpected form: {field}: {problem}") from None

@@ -7,14 +7,17 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
 from harness.errors import UsageError
 from harness.gateway.models.sampling import Sampling
-from harness.judging.prompts import PRODUCTION
+from harness.judging.prompts import PRODUCTION, Prompt
+from harness.judging.verdicts import JudgeIdentity
 from harness.suite.documents import read_document
 from harness.suite.models import ClientProvider, ModelEndpoint
+from harness.values import canonical_json
 
 _FAMILIES: Final = {
     "openai": r"gpt|chatgpt|o[1-9](?:-|$)|davinci|codex",
@@ -74,6 +77,19 @@ class JudgeSettings(ModelEndpoint):
     """Sent with every question; a parameter that the model refuses is omitted after its first error."""
     label: str = PRODUCTION
     """The version of the prompt."""
+
+    def identity(self, prompt: Prompt, samples: int | None = None) -> JudgeIdentity:
+        """The judge that asks this model with a prompt, as often as `samples` says instead of the settings."""
+        host = "its own host" if self.base_url is None else urlsplit(self.base_url).hostname
+        sent = canonical_json(self.sampling.parameters(self.provider))
+        return JudgeIdentity(
+            prompt=prompt.name,
+            prompt_version=prompt.version,
+            prompt_digest=prompt.digest,
+            model=self.model,
+            samples=samples or self.samples,
+            asked=f"{self.provider} at {host}, {sent}",
+        )
 
 
 def judge_settings(

@@ -1,7 +1,7 @@
 """Verdicts of a judge, the points that they give, and the findings that they make."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 from harness.judging.rubrics import MIN_COVERAGE, Criterion, Rubric
@@ -25,6 +25,13 @@ class JudgeIdentity(Frozen):
     """The requested model; for code, `code:<name>@<version>`."""
     samples: int = 1
     """How often each question was sent; the majority counts."""
+    asked: str | None = None
+    """Wire format, host and sampling parameters of the requests; None: code decided."""
+
+    @property
+    def decides(self) -> tuple[str | None, str, int, str | None]:
+        """What chooses its verdicts, by whichever name and version its prompt is kept."""
+        return self.prompt_digest, self.model, self.samples, self.asked
 
 
 class Votes(Frozen):
@@ -166,9 +173,9 @@ def weighted_mean(values: Mapping[str, float | None], weights: Mapping[str, floa
     return math.fsum(weights[name] * value for name, value in known.items()) / total if known else None
 
 
-def plain_mean(values: Mapping[str, float | None], *, without: Collection[str] = ()) -> float | None:
-    """The unweighted mean of domain values, without the given domains; None if no domain has a value."""
-    known = [value for name, value in values.items() if value is not None and name not in without]
+def plain_mean(values: Mapping[str, float | None]) -> float | None:
+    """The unweighted mean of domain values; None if no domain has a value."""
+    known = [value for value in values.values() if value is not None]
     return math.fsum(known) / len(known) if known else None
 
 

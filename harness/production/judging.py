@@ -13,10 +13,9 @@ from typing import Final
 
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
-from harness.gateway.models.client import ModelClient
-from harness.gateway.models.recordings import AskMode, ModelClientOptions
+from harness.gateway.models.recordings import AskMode
 from harness.judging.certification import CriterionRates, measured_rates, read_records, record_path
-from harness.judging.judge import Judge, JudgedTrial
+from harness.judging.judge import Judge, JudgedTrial, client_of
 from harness.judging.panel import Panel, PanelTask, run_panel
 from harness.judging.prompts import Prompt
 from harness.judging.rubrics import Criterion, Rubric, load_rubric
@@ -223,22 +222,13 @@ class _Round:
     def _judge(self, budget: Budget | None) -> Judge:
         request = self._request
         names = {*request.suite.secrets, *request.judge.spec.secrets}
-        options = ModelClientOptions(
-            mode=request.mode,
-            cassettes=self._folder,
-            suite=f"{request.suite.name}.judge",
-            secrets={name: os.environ[name] for name in sorted(names) if os.environ.get(name)},
-            budget=budget,
-            tries=request.judge.tries,
-            first_wait_s=request.judge.first_wait_s,
-            sampling=request.judge.sampling,
-        )
+        secrets = {name: os.environ[name] for name in sorted(names) if os.environ.get(name)}
+        suite = f"{request.suite.name}.judge"
         return Judge(
             rubric=request.rubric,
             prompt=request.prompt,
-            model=request.judge.model,
-            asker=ModelClient(request.judge.spec, request.judge.provider, options),
-            samples=request.judge.samples,
+            settings=request.judge,
+            asker=client_of(request.judge, request.mode, secrets, budget=budget, cassettes=self._folder, suite=suite),
             folder=request.suite.folder,
         )
 

@@ -190,18 +190,20 @@ def _criteria(
             failed=counts[one.id]["fail"],
             not_eligible=counts[one.id]["not_eligible"],
             judge_failed=counts[one.id]["judge_failed"],
-            corrected=_corrected(rates.get(one.id), by_case[one.id]),
+            corrected=_corrected(rates.get(one.id), by_case[one.id], counts[one.id]["judge_failed"]),
             uncertified=reasons.get(one.id),
         )
         for one in rubric.criteria
     )
 
 
-def _corrected(rates: CriterionRates | None, passed: Mapping[str, Sequence[float]]) -> Corrected | None:
+def _corrected(
+    rates: CriterionRates | None, passed: Mapping[str, Sequence[float]], unanswered: int
+) -> Corrected | None:
     if rates is None or not passed:
         return None
     flat = [value for values in passed.values() for value in values]
-    return rates.corrected(sum(flat) / len(flat), effective_n(passed))
+    return rates.corrected(sum(flat) / len(flat), effective_n(passed), unanswered / (unanswered + len(flat)))
 
 
 def pooled_criteria(runs: Iterable[Path]) -> dict[tuple[str, JudgeIdentity], tuple[CriterionFigures, ...]]:

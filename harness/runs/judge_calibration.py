@@ -12,8 +12,6 @@ import yaml
 from harness.disk import write_atomically
 from harness.errors import NotMeasured, UsageError
 from harness.gateway.budgets import Budget
-from harness.gateway.models.client import ModelClient
-from harness.gateway.models.recordings import ModelClientOptions
 from harness.judging.annotation import AnnotationTask, work_of
 from harness.judging.calibration import Calibrated, CalibrationSettings, Outcome, calibrate
 from harness.judging.calibration_questions import AnswerCache, AskingJudge, ModelReflector, Question, split_by_case
@@ -28,7 +26,7 @@ from harness.judging.certification import (
     uncertified,
     used_labels,
 )
-from harness.judging.judge import Judge
+from harness.judging.judge import Judge, client_of
 from harness.judging.labels import LabelFile, LabelledItem, SortedLabels, label_path, sort_labels
 from harness.judging.prompts import Prompt, PromptRegistry
 from harness.judging.rubrics import Criterion, Rubric, load_rubric
@@ -106,16 +104,10 @@ class Bench:
     def judge(self) -> AskingJudge:
         """A judge that can answer all of `runs.work`; raises UsageError if its API key is missing."""
         suite = suite_of(self.runs.project, self.runs.folders[0])
-        options = ModelClientOptions(
-            mode="live",
-            secrets=secrets_of(suite, self.settings),
-            budget=self.budget,
-            sampling=self.settings.sampling,
-            say=self.say,
-        )
-        asker = ModelClient(self.settings.spec, self.settings.provider, options)
+        secrets = secrets_of(suite, self.settings)
+        asker = client_of(self.settings, "live", secrets, budget=self.budget, say=self.say)
         judge = Judge(
-            rubric=self.runs.rubric, prompt=self.prompt, model=self.settings.model, asker=asker, folder=suite.folder
+            rubric=self.runs.rubric, prompt=self.prompt, settings=self.settings, asker=asker, folder=suite.folder
         )
         places = {question_id(one): (one.subject, one.criterion) for one in self.runs.work}
         return AskingJudge(judge=judge, places=places, in_flight=self.settings.in_flight)
@@ -186,7 +178,7 @@ def _calibrated(asked: Calibrating, outcome: Outcome, questions: Sequence[Questi
     parts = (split.train, split.validation, *((split.held_out,) if outcome.choice.chosen else ()))
     decided = {one.id for part in parts for one in part}
     used = sorted({label_digest(one.item) for one in bench.runs.work if question_id(one) in decided})
-    _add_record(bench.runs, bench.judge().judge.identity, "calibration", used=tuple(used))
+    _add_record(bench.runs, bench.settings.identity(bench.prompt), "calibration", used=tuple(used))
     return Calibrated(
         outcome=outcome,
         prompt=bench.prompt.name,
@@ -232,9 +224,8 @@ def certify_judge(runs: Runs, judge: JudgeIdentity, judgements: Sequence[Judgeme
 def _memory(asked: Calibrating, questions: Sequence[Question]) -> Path:
     """A file of the first run's own, for this judge, these questions and this prompt."""
     bench = asked.bench
-    key = digest_of(
-        [bench.prompt.digest, bench.settings.model, bench.settings.base_url, sorted(_question_digests(questions))]
-    )
+    judge = [*bench.settings.identity(bench.prompt).decides, bench.settings.base_url]
+    key = digest_of([*judge, sorted(_question_digests(questions))])
     name = f"{bench.runs.rubric.name}-{key[:12]}.jsonl"
     return bench.runs.folders[0].path / "calibration" / name
 

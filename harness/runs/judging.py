@@ -10,8 +10,8 @@ from typing import Final
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
 from harness.gateway.models.client import ModelClient, ModelSpend
-from harness.gateway.models.recordings import AskMode, ModelClientOptions
-from harness.judging.judge import Judge, JudgedTrial, why_not_eligible
+from harness.gateway.models.recordings import AskMode
+from harness.judging.judge import Judge, JudgedTrial, client_of, why_not_eligible
 from harness.judging.panel import Panel, PanelTask, run_panel
 from harness.judging.prompts import Prompt
 from harness.judging.questions import judge_request
@@ -82,9 +82,8 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
     judge = Judge(
         rubric=request.rubric,
         prompt=request.prompt,
-        model=request.settings.model,
+        settings=request.settings,
         asker=asker,
-        samples=request.settings.samples,
         folder=suite.folder,
     )
     keep_rubric(folder.path, request.rubric)
@@ -104,18 +103,9 @@ def asker_of(
     missing key.
     """
     suite = suite_of(project, folder)
-    options = ModelClientOptions(
-        mode=mode,
-        cassettes=folder.path / "judge" if folder.suite is not None else project / "cassettes",
-        suite=f"{suite.name}{SUFFIX}",
-        secrets=secrets_of(suite, settings),
-        budget=budget,
-        tries=settings.tries,
-        first_wait_s=settings.first_wait_s,
-        sampling=settings.sampling,
-        say=say,
-    )
-    return ModelClient(settings.spec, settings.provider, options)
+    cassettes = folder.path / "judge" if folder.suite is not None else project / "cassettes"
+    recorded = {"cassettes": cassettes, "suite": f"{suite.name}{SUFFIX}"}
+    return client_of(settings, mode, secrets_of(suite, settings), budget=budget, say=say, **recorded)
 
 
 def family_warning(model: str, folders: Iterable[RunFolder]) -> str | None:
@@ -152,7 +142,7 @@ def _judged_summary(session: "_JudgingSession", spent: ModelSpend, stopped: str 
         usd=spent.usd,
         left_out=dict(session.judge.asker.parameters.refused),
         stopped=stopped,
-        warning=family_warning(session.judge.model, (session.folder,)),
+        warning=family_warning(session.judge.settings.model, (session.folder,)),
     )
 
 
@@ -321,16 +311,8 @@ def try_criterion(project: Path, folder: RunFolder, asked: TryRequest) -> TryRes
     """
     suite = suite_of(project, folder)
     settings = asked.settings
-    options = ModelClientOptions(
-        mode="live",
-        secrets=secrets_of(suite, settings),
-        budget=asked.budget,
-        tries=settings.tries,
-        first_wait_s=settings.first_wait_s,
-        sampling=settings.sampling,
-    )
-    asker = ModelClient(settings.spec, settings.provider, options)
-    judge = Judge(rubric=asked.rubric, prompt=asked.prompt, model=settings.model, asker=asker, samples=settings.samples)
+    asker = client_of(settings, "live", secrets_of(suite, settings), budget=asked.budget)
+    judge = Judge(rubric=asked.rubric, prompt=asked.prompt, settings=settings, asker=asker)
     found: list[Judgement] = []
 
     def keep(judgement: Judgement) -> None:

@@ -110,13 +110,7 @@ class _PairingSession:
 
     @cached_property
     def identity(self) -> JudgeIdentity:
-        prompt = self.request.prompt
-        return JudgeIdentity(
-            prompt=prompt.name,
-            prompt_version=prompt.version,
-            prompt_digest=prompt.digest,
-            model=self.request.settings.model,
-        )
+        return self.request.settings.identity(self.request.prompt, samples=1)
 
     @cached_property
     def done(self) -> dict[tuple[str, ...], PairwiseComparison]:

@@ -14,8 +14,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.judging.calibration import Outcome, select
-from harness.judging.calibration_questions import AnswerCache, JudgeAnswer, Question, split_by_case
+from harness.judging.calibration import Outcome, decided
+from harness.judging.calibration_questions import AnswerCache, JudgeAnswer, Question, Split, split_by_case
 from harness.scoring.statistics.agreement import cohen_kappa, position_consistency
 
 PROMPTS = ("Vanilla_NoRules", "Vanilla", "CoT", "Swap", "Metrics", "Reference", "Metrics_Reference")
@@ -95,7 +95,9 @@ def questions(recorded: Recorded) -> list[Question]:
 
 def selected(recorded: dict[str, Recorded]) -> Outcome:
     """The plain prompt without rules is in use; which of the others should be?"""
-    return select(AnswerCache(Replay(recorded)), questions(recorded[PROMPTS[0]]), PROMPTS)
+    split = split_by_case(questions(recorded[PROMPTS[0]]))
+    choosing = Split(train=(), validation=(*split.train, *split.validation), held_out=split.held_out)
+    return decided(AnswerCache(Replay(recorded)), choosing, PROMPTS[0], PROMPTS[1:])
 
 
 def split_of(recorded: dict[str, Recorded]) -> list[str]:

@@ -94,7 +94,8 @@ def _counts(report: AgreementReport) -> Iterator[str]:
     row = report.overall
     yield f"judge: {', '.join(report.judges) or 'none'}; !: does not beat always the same answer"
     if row.judge_failed or row.without_right:
-        yield f"not counted: {row.judge_failed} failed judgements, {row.without_right} without a counterpart"
+        share = percent(row.judge_failed / row.judgements)
+        yield f"not counted: {row.judge_failed} failed judgements ({share}), {row.without_right} without a counterpart"
     if report.against == "labels":
         yield f"pass rate: {percent(row.verdict.judged_rate)} by the judge, {percent(row.verdict.right_rate)} by people"
     yield from (f"omitted: {problem}" for problem in report.left_out)
@@ -124,7 +125,7 @@ def calibration_view(done: Calibrated) -> Iterator[RenderableType]:
     """The figures of validation and held-out cases, and of the held-out ones by domain, before and after."""
     outcome = done.outcome
     rows = (*_rows("validation", outcome.validation, done), *_rows("held-out", outcome.held_out, done))
-    title = f"{outcome.way} of {done.prompt} with {done.model}"
+    title = f"calibration of {done.prompt} with {done.model}"
     yield from section_table(Section(title=title, heads=_CALIBRATION_COLUMNS, rows=rows, notes=tuple(_notes(done))))
 
 

@@ -37,7 +37,7 @@ class Corrected(Frozen):
         return Corrected(share=rounded(1 - self.share), interval=turned)
 
 
-def corrected_share(passed: Sample, true_positive: Sample, true_negative: Sample) -> Corrected:
+def corrected_share(passed: Sample, true_positive: Sample, true_negative: Sample, unanswered: float = 0.0) -> Corrected:
     """The share that is right to pass, given the share that a judge passed and its rates on labels of people.
 
     The estimate is (q + TNR - 1) / (TPR + TNR - 1), within 0 and 1 (Rogan and Gladen, "Estimating prevalence from the
@@ -47,9 +47,12 @@ def corrected_share(passed: Sample, true_positive: Sample, true_negative: Sample
     towards one half before (z^2 / 2 of z^2 more trials for q, one of two more labels for each rate), and shifted by
     2 z^2 (p TPR (1 - TPR) / n_TPR - (1 - p) TNR (1 - TNR) / n_TNR).
 
-    It assumes that the labelled trials are like those of the sample. Refused if the judge's rates are no better than
-    chance or could be so by their intervals, and if the interval is wider than one half, with the number of labels or
-    trials that is needed at the same shares.
+    It assumes that the labelled trials are like those of the sample. `unanswered` is the share of trials without an
+    answer of the judge: all of them may be passes or failures, so that the interval carries both (Manski,
+    "Nonparametric bounds on treatment effects", American Economic Review 80, 1990). Refused if the judge's rates are no
+    better than chance or could be so by their intervals, and if by so few labels or trials it would be wider than one
+    half even for a judge without an error, with the number that is needed. What was found does not decide that: of
+    intervals that are shown because they are narrow, fewer hold the truth.
     """
     if true_positive.share + true_negative.share <= 1:
         return Corrected(refused="the judge does not tell passes from failures: no number of labels helps, revise it")
@@ -58,9 +61,13 @@ def corrected_share(passed: Sample, true_positive: Sample, true_negative: Sample
         return Corrected(
             refused=f"by so few labels the judge may be no better than chance: {needed} of each class tell"
         )
+    answered, widest = 1 - unanswered, _width(passed.n, true_positive.n, true_negative.n)
+    if widest > WIDEST:
+        return Corrected(refused=_needed(passed.n, true_positive.n, true_negative.n))
+    if answered * widest + unanswered > WIDEST:
+        return Corrected(refused=f"the judge gave no answer to {unanswered:.0%} of the trials: judge them again")
     interval = _interval(passed, true_positive, true_negative)
-    if interval.high - interval.low > WIDEST:
-        return Corrected(refused=_needed(passed, true_positive, true_negative))
+    interval = Interval(low=rounded(interval.low * answered), high=rounded(interval.high * answered + unanswered))
     share = (passed.share + true_negative.share - 1) / (true_positive.share + true_negative.share - 1)
     # The limits come from moved shares: they are widened to the estimate where it lies beyond them.
     share = rounded(min(1.0, max(0.0, share)))
@@ -90,20 +97,24 @@ def _beats_chance(true_positive: Sample, true_negative: Sample) -> bool:
     return sum(0.0 if one is None else one.low for one in lows) > 1
 
 
-def _needed(passed: Sample, true_positive: Sample, true_negative: Sample) -> str:
-    def is_narrow(trials: float, labels: float) -> bool:
-        found = _interval(passed.model_copy(update={"n": trials}), *_with_labels(true_positive, true_negative, labels))
-        return found.high - found.low <= WIDEST
+def _width(trials: float, passes: float, fails: float) -> float:
+    """Of the interval of a judge without an error that passes half of the trials, by numbers of labels."""
+    found = _interval(Sample(share=0.5, n=trials), Sample(share=1.0, n=passes), Sample(share=1.0, n=fails))
+    return found.high - found.low
 
-    fewest = min(true_positive.n, true_negative.n)
-    by_labels = _least(lambda n: is_narrow(passed.n, n))
-    by_trials = _least(lambda n: is_narrow(n, fewest))
+
+def _needed(trials: float, passes: float, fails: float) -> str:
+    def is_narrow(trials: float, labels: float) -> bool:
+        return _width(trials, max(passes, labels), max(fails, labels)) <= WIDEST
+
+    by_labels = _least(lambda n: is_narrow(trials, n))
+    by_trials = _least(lambda n: is_narrow(n, 0))
     ways = [f"{by_labels} labels of each class"] if by_labels < _MOST else []
     ways += [f"{by_trials} judged trials"] if by_trials < _MOST else []
     if not ways:
         both = _least(lambda n: is_narrow(n, n))
         ways = [f"{both} labels of each class and as many judged trials"]
-    return f"its interval is wider than {WIDEST:.0%}: {' or '.join(ways)} are needed"
+    return f"its interval would be wider than {WIDEST:.0%} for any judge: {' or '.join(ways)} are needed"
 
 
 def _with_labels(true_positive: Sample, true_negative: Sample, n: float) -> tuple[Sample, Sample]:

@@ -23,7 +23,7 @@ from harness.improve.whole_trials import open_whole_trials
 from harness.judging.certification import ClassRate, CriterionRates, JudgeRecord, add_record, asked_by, record_path
 from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import load_rubric
-from harness.judging.verdicts import JudgeIdentity
+from harness.judging.settings import judge_settings
 from harness.runs.plan.plan import RunOptions
 from harness.runs.plan.planning import plan_of
 from qa.doubles.rule_user import RuleUser
@@ -250,7 +250,7 @@ def test_a_judge_without_a_certificate_confirms_no_candidate(project: Path):
 
     asked = load_rubric("service", project / "suites/tea")
     prompt = PromptRegistry(project).get("judge")
-    judge = JudgeIdentity(prompt="judge", prompt_version=prompt.version, prompt_digest=prompt.digest, model="one")
+    judge = judge_settings(project, project / "suites/tea", {}).identity(prompt)
     right = ClassRate(labels=20, right=20, effective=20)
     (polite,) = (one for one in asked.criteria if one.id == "polite")
     rates = CriterionRates(question=asked_by(asked, polite), passes=right, fails=right)

@@ -77,7 +77,6 @@ def _shown(after: AgreementFigures) -> str:
     """What a person reads at the end of a calibration whose revision gave these figures on held-out cases."""
     before = _figures("pppp", "pppppp")
     outcome = Outcome(
-        way="calibration",
         cases=(1, 1, 1),
         questions=(2, 2, 2),
         candidates=1,

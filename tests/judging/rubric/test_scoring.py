@@ -53,11 +53,11 @@ def test_the_papers_weighted_means_come_out():
     assert 93.44 == pytest.approx(weighted_mean(after, WEIGHTS), abs=0.005)  # printed there as 93.45
 
 
-def test_the_papers_plain_means_leave_safety_out():
-    before = {"shopping": 90.4, "personalization": 70.8, "conversation": 91.1, "safety": 100.0}
-    after = {"shopping": 95.0, "personalization": 80.2, "conversation": 99.0, "safety": 100.0}
-    assert 84.1 == pytest.approx(plain_mean(before, without=("safety",)), abs=0.05)
-    assert 91.4 == pytest.approx(plain_mean(after, without=("safety",)), abs=0.05)
+def test_the_papers_plain_means_come_out():
+    before = {"shopping": 90.4, "personalization": 70.8, "conversation": 91.1, "unknown": None}
+    after = {"shopping": 95.0, "personalization": 80.2, "conversation": 99.0, "unknown": None}
+    assert 84.1 == pytest.approx(plain_mean(before), abs=0.05)
+    assert 91.4 == pytest.approx(plain_mean(after), abs=0.05)
 
 
 def test_the_papers_domain_deltas_are_relative():

@@ -1,6 +1,7 @@
 """The command line in this process, over a stored run and a served rule model."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import HarnessError
+from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest
 from harness.runs.store.folder import RunFolder
 from qa.doubles.rule_model import RuleModel
 from tests.judging.verbs.stored import REVISIONS, mind, store
@@ -20,9 +22,19 @@ def run(tmp_path: Path) -> RunFolder:
     return store(tmp_path)
 
 
+class SilentModel(RuleModel):
+    """Says nothing about evidence that the expression finds."""
+
+    silent_about = r"(?!)"
+
+    async def answer(self, request: DoubleRequest) -> DoubleReply | DoubleError:
+        silent = re.search(self.silent_about, request.said_by("user"))
+        return DoubleReply() if silent else await super().answer(request)
+
+
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[RuleModel]:
-    with RuleModel(mind(), revisions=REVISIONS) as own:
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[SilentModel]:
+    with SilentModel(mind(), revisions=REVISIONS) as own:
         monkeypatch.setenv("OPENAI_BASE_URL", own.url)
         yield own
 

@@ -74,6 +74,9 @@ def test_findings_of_a_judge_enter_every_table_once_it_is_certified(
         _judged(tmp_path, "case-00", "--judged")
     assert "harness judge run night --rubric failure_modes" in _typed(tmp_path, "explain", "night", "case-00")
     assert 0 == typed(*JUDGE_RUN)[0]
+    asked = model.requests
+    assert 0 == typed(*JUDGE_RUN, "--again")[0]
+    assert asked == model.requests, "verdicts that name a step are recorded, too"
     assert [] == _judged(tmp_path, "case-00")
     [found] = _judged(tmp_path, "case-00", "--judged")
     assert ("tool_hallucination", 2, 0.2) == (found["failure"], found["origin_step"], found["confidence"])

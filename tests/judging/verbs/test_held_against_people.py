@@ -1,6 +1,7 @@
 """`harness judge` as it is typed: calibrated, certified, held against people and rewards."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,7 @@ def test_the_best_of_several_judges_needs_more_labels(tmp_path, run, model, type
     assert "grounded: not certified" not in told
 
 
-@pytest.mark.parametrize("other", ["prompt", "model", "samples"])
+@pytest.mark.parametrize("other", ["prompt", "model", "samples", "sampling", "provider", "host"])
 def test_another_judge_than_the_certified_one_is_marked(certified, typed, rubric, other) -> None:
     (certified / "prompts" / "judge" / "9.md").write_text("You judge.")
     judge = {
@@ -143,8 +144,45 @@ def test_another_judge_than_the_certified_one_is_marked(certified, typed, rubric
         "model": ("--model", "another-model", "--prompt", "2"),
         "samples": ("--model", "rule-model", "--prompt", "2", "--samples", "3"),
     }
-    typed("run", "night", *rubric, *judge[other])
+    address = os.environ["OPENAI_BASE_URL"]
+    settings = {
+        "sampling": {"sampling": {"temperature": 1}, "base_url": address},
+        "provider": {"provider": "anthropic", "base_url": address.removesuffix("/v1")},
+        "host": {"base_url": address.replace("127.0.0.1", "localhost")},
+    }
+    if other in settings:
+        (certified / "judge.yaml").write_text(json.dumps({"model": "rule-model", **settings[other]}))
+    typed("run", "night", *rubric, *judge.get(other, ("--prompt", "2")))
     assert None not in _uncertified(certified)
+
+
+def test_the_best_of_several_samplings_needs_more_labels(tmp_path, run, model, typed, rubric) -> None:
+    label_all(tmp_path, run, "ann")
+    (tmp_path / "prompts" / "judge").mkdir(parents=True)
+    (tmp_path / "prompts" / "judge" / "2.md").write_text(f"You judge. {TOLD}")
+    for seed in (1, 2, 3):
+        settings = {"model": "rule-model", "base_url": os.environ["OPENAI_BASE_URL"], "sampling": {"seed": seed}}
+        (tmp_path / "judge.yaml").write_text(json.dumps(settings))
+        typed("run", "night", *rubric, "--prompt", "2")
+    assert "because 3 judges have answered the same labels" in typed("agreement", "night", *rubric, "--certify")[1]
+
+
+def test_a_judge_that_fails_at_what_is_hard_is_not_certified_by_the_rest(tmp_path, run, model, typed, rubric) -> None:
+    """It is right about all that it answers, 20 passes and 17 failures; without the other 3 it would be certified."""
+    label_all(tmp_path, run, "ann")
+    (tmp_path / "prompts" / "judge").mkdir(parents=True)
+    (tmp_path / "prompts" / "judge" / "2.md").write_text(f"You judge. {TOLD}")
+    model.silent_about = r"drink (0|2|4)\b"
+    typed("run", "night", *rubric, *_ASKING, "--prompt", "2")
+    status, told = typed("agreement", "night", *rubric, "--certify")
+    assert (1, True) == (status, "finds 17 of 20 'fail' and gives no answer to 3" in told)
+    assert "6 failed judgements (8" in told, "of both criteria"
+    found = judged_rubric(run.path, "prices")
+    assert found is not None
+    corrected = found.criteria[0].corrected
+    assert corrected is not None
+    assert corrected.interval is not None
+    assert corrected.interval.high - corrected.interval.low > 3 / 40, "they may be passes or failures"
 
 
 def test_a_criterion_that_asks_something_else_is_marked_and_one_that_only_weighs_more_is_not(

@@ -34,6 +34,19 @@ def test_the_interval_carries_labels_and_sample() -> None:
     assert width(10**6, 60) > 0.1  # any number of trials leaves the labels' uncertainty
 
 
+def test_trials_without_an_answer_may_be_either() -> None:
+    found, whole = (
+        corrected_share(Sample(share=0.7, n=400), Sample(share=0.9, n=200), Sample(share=0.9, n=200), unanswered)
+        for unanswered in (0.2, 0.0)
+    )
+    assert found.interval is not None
+    assert whole.interval is not None
+    assert pytest.approx(0.8 * whole.interval.low) == found.interval.low
+    assert pytest.approx(0.8 * whole.interval.high + 0.2) == found.interval.high
+    many = corrected_share(Sample(share=0.7, n=400), Sample(share=0.9, n=200), Sample(share=0.9, n=200), 0.45)
+    assert many.refused is not None
+
+
 def _drawn(source: random.Random, share: float, n: int) -> Sample:
     return Sample(share=sum(source.random() < share for _ in range(n)) / n, n=n)
 
@@ -59,7 +72,7 @@ def test_the_interval_holds_the_truth_and_the_raw_share_does_not(
     [
         (200, (0.5, 0.5), 1000, "no number"),
         (200, (0.7, 0.7), 10, r"better than chance: \d+ of each class"),
-        (200, (0.8, 0.8), 20, r"\d+ labels of each class"),
+        (200, (1.0, 1.0), 4, r"\d+ labels of each class"),
         (4, (1.0, 1.0), 100, r"\d+ judged trials"),
     ],
 )
