@@ -35,16 +35,20 @@ def report(project: Path, run: str, as_json: bool) -> None:
     harness simulator report grocery-v2
     harness simulator report grocery-v2 --json
 
-    What a judge found by `harness judge run RUN --rubric user_simulator` is shown with it.
+    What a judge found by `harness judge run RUN --rubric user_simulator` is shown with it, and for which criteria the
+    judge is certified.
     """
     from harness.cli.console import print_json
+    from harness.reports.judged import judged_rubric
     from harness.reports.simulated import summarise_users
     from harness.runs.store.folder import RunFolder
     from harness.runs.store.judgements import read_judgements
 
     folder = RunFolder.open(run_path(project, run))
-    judgements = read_judgements(folder.path, _RUBRIC)
-    summary = summarise_users((stored.trial for stored in folder.trials()), folder.scorecards(), judgements)
+    judgements, score = read_judgements(folder.path, _RUBRIC), judged_rubric(folder.path, _RUBRIC)
+    lacking = {} if score is None else {one.criterion: one.uncertified for one in score.criteria if one.uncertified}
+    trials = (stored.trial for stored in folder.trials())
+    summary = summarise_users(trials, folder.scorecards(), judgements, lacking)
     if as_json:
         print_json(summary.model_dump(mode="json"))
         return
@@ -80,6 +84,13 @@ def lines_of(summary: "UserSummary") -> list[str]:
     lines += [f"counted as failed: {one}" for one in summary.steered]
     if summary.generated and not summary.is_judged:
         lines.append(UNJUDGED_USERS)
+    if summary.is_judged:
+        missing = f", which gave no answer to {summary.unanswered} questions" if summary.unanswered else ""
+        lacking = "" if summary.uncertified else ", is certified for all criteria"
+        lines.append(f"judge: {summary.judge}{missing}{lacking}")
+    for reason in dict.fromkeys(summary.uncertified.values()):
+        names = ", ".join(name for name, own in summary.uncertified.items() if own == reason)
+        lines.append(f"what it finds by {names} is shown and proves nothing, {reason}")
     lines += [
         f"judged by {summary.judge}: {one.case_id}/{one.attempt} {one.criterion}: {one.rationale[:200]}"
         for one in summary.judged

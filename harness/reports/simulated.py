@@ -1,10 +1,11 @@
 """Figures of the simulated users of a run: ends of conversations, replayed and invalid ones, and their effect."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from harness.judging.verdicts import Judgement
-from harness.runs.store.judgements import of_last_judge
+from harness.runs.store.judgements import latest, of_last_judge
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval, wilson
 from harness.traces.trial import FaultClass, Trial, UserEnding, UserReport
@@ -85,6 +86,10 @@ class UserSummary(Frozen):
     """The model and the prompt that found it: of several judges the one that answered last."""
     is_judged: bool = False
     """Whether a judge has answered by the rubric `user_simulator`."""
+    unanswered: int = 0
+    """Questions to which it gave no answer."""
+    uncertified: dict[str, str] = {}
+    """Criterion -> why what it finds proves nothing: it is not certified for it."""
     success_without_judged: float | None = None
     """The success rate without the conversations in `judged`; None where no judge found anything."""
     cost_usd: float | None
@@ -93,9 +98,14 @@ class UserSummary(Frozen):
 
 
 def summarise_users(
-    trials: Iterable[Trial], cards: Iterable[Scorecard], judgements: Iterable[Judgement] = ()
+    trials: Iterable[Trial],
+    cards: Iterable[Scorecard],
+    judgements: Iterable[Judgement] = (),
+    uncertified: Mapping[str, str] = MappingProxyType({}),
 ) -> UserSummary:
-    """The summary of a run's stored trials; `judgements` are those by the rubric `user_simulator`."""
+    """The summary of a run's stored trials; `judgements` are those by the rubric `user_simulator`, `uncertified` is
+    what the judge that answered last lacks.
+    """
     simulated = [trial for trial in trials if trial.user is not None and trial.user.kind != "script"]
     reports = [trial.user for trial in simulated if trial.user is not None]
     success = {(card.case_id, card.attempt): card.success for card in cards}
@@ -134,6 +144,8 @@ def summarise_users(
         generated=sum(report.generated or 0 for report in reports),
         judge=None if judge is None else f"{judge.model} {judge.prompt}@{judge.prompt_version}",
         is_judged=any(one.failure is None for one in answers),
+        unanswered=sum(one.failure is not None for one in latest(answers).values()),
+        uncertified=dict(uncertified),
         success_without_judged=sum(undoubted) / len(undoubted) if judged and undoubted else None,
         cost_usd=sum(costs) if costs else None,
         input_tokens=sum(report.input_tokens for report in reports),

@@ -11,9 +11,13 @@ import harness as api
 from harness.api import RunOptions
 from harness.cli.main import harness
 from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
+from harness.judging.certification import ClassRate, CriterionRates, JudgeRecord, add_record, asked_by, record_path
+from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import load_rubric
+from harness.judging.settings import judge_settings
 from harness.judging.transcripts import build_transcript
 from harness.judging.views import view
+from harness.suite.loading import load_suite
 from qa.doubles.rule_user import RuleUser
 
 SUITE = """\
@@ -149,10 +153,27 @@ def test_a_judge_reads_plan_and_persona_and_is_reported(
     assert all("plan-canary" in text and "persona-canary" in text for text in judge.asked)
     assert any("This happens nowhere: The user shouts." in text for text in judge.asked)
     assert {"pursues_the_plan", "persona_kept.1"} <= {one["criterion"] for one in found["judged"]}, found
+    assert {"pursues_the_plan", "persona_kept"} <= found["uncertified"].keys()
+    assert 0 == found["unanswered"]
+
+    suite = load_suite(project, "talks")
+    rubric = load_rubric("user_simulator").with_violations(suite.cases)
+    right = ClassRate(labels=20, right=20, effective=20)
+    record = JudgeRecord(
+        time="2026-01-01T00:00:00+00:00", purpose="certification", rubric=rubric.name, rubric_version=rubric.version,
+        judge=judge_settings(project, suite.folder, {"model": "judge"}).identity(PromptRegistry(project).get("judge")),
+        annotators=("ann",), used=(),
+        criteria={
+            one.id: CriterionRates(question=asked_by(rubric, one), passes=right, fails=right)
+            for one in rubric.criteria
+        },
+    )  # fmt: skip
+    add_record(record_path(project, "talks", rubric.name), record)
+    assert {} == json.loads(CliRunner().invoke(harness, report, catch_exceptions=False).stdout)["uncertified"]
+    assert "is certified" in CliRunner().invoke(harness, report[:-1], catch_exceptions=False).stdout
 
 
 def test_who_judges_the_agent_is_not_shown_what_the_user_was_to_do(project: Path) -> None:
-    from harness.suite.loading import load_suite
     from harness.traces.trajectory import Step, Trajectory
     from harness.traces.trial import Trial
 
