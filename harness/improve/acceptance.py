@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from harness.improve.lineage import WeightedObjective, mean_score, measured_pairs
-from harness.improve.rollouts import Rollout
+from harness.improve.rollouts import Rollout, whole_mean
 from harness.scoring.statistics.intervals import Interval, noise_margin
 from harness.scoring.statistics.significance import holm, least_share, sign_test_greater
 from harness.values import Frozen
@@ -18,13 +18,21 @@ _NOTHING = 1e-9
 _LEAST_MEASURED = 0.9
 
 
+class Vetoes(Frozen):
+    """Where the safety veto is applied. All of them, except in tests, which show that each one matters."""
+
+    minibatch: bool = True
+    parent: bool = True
+    final: bool = True
+
+
 class AcceptanceRules(Frozen):
     """What a candidate must fulfil besides being better."""
 
     max_cost_increase: float = Field(default=0.2, ge=0)
     """By how much mean cost and mean steps may grow: 0.2 is 20 %."""
-    final_veto: bool = True
-    """False only in tests."""
+    vetoes: Vetoes = Vetoes()
+    """Switched off only in tests."""
 
 
 class Noise(Frozen):
@@ -98,7 +106,7 @@ def pick(
     """
     safety_margin = noise.safety_margin(len(before))
     breaches = {name: objective.breaches(before, found, safety_margin) for name, found in candidates.items()}
-    vetoed = {name: broken for name, broken in breaches.items() if broken} if rules.final_veto else {}
+    vetoed = {name: broken for name, broken in breaches.items() if broken} if rules.vetoes.final else {}
     costly = tuple(name for name, found in candidates.items() if costs_too_much(before, found, rules))
     margin = noise.margin(len(before), len(candidates))
     gains = {
@@ -186,7 +194,7 @@ def _problem(
     noise: Noise,
     rules: AcceptanceRules,
 ) -> str | None:
-    broken = objective.breaches(before, after, noise.safety_margin(len(before))) if rules.final_veto else ()
+    broken = objective.breaches(before, after, noise.safety_margin(len(before))) if rules.vetoes.final else ()
     if broken:
         return f"vetoed on held-out: {', '.join(broken)}"
     if result.gain is None or result.cases < _LEAST_MEASURED * len(before):
@@ -223,7 +231,7 @@ def _difference(objective: WeightedObjective, pair: tuple[Rollout, Rollout]) -> 
 
 def _use(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[float, float]]:
     """Mean cost, if both are known, and mean steps: before and after."""
-    costs = (_mean_cost(before), _mean_cost(after))
+    costs = [whole_mean([one.cost_usd for one in some]) for some in (before, after)]
     known = [] if costs[0] is None or costs[1] is None else [(costs[0], costs[1])]
     steps = [sum(one.steps for one in some) / max(1, len(some)) for some in (before, after)]
     return [*known, (steps[0], steps[1])]
@@ -264,8 +272,3 @@ def _cost_and_step_rises(before: Sequence[Rollout], after: Sequence[Rollout]) ->
         return []
     names = ("mean cost", "the mean number of steps")[-len(use) :]
     return [(becomes / was - 1 if was > 0 else 0.0, name) for (was, becomes), name in zip(use, names, strict=True)]
-
-
-def _mean_cost(rollouts: Sequence[Rollout]) -> float | None:
-    costs = [one.cost_usd for one in rollouts if one.cost_usd is not None]
-    return math.fsum(costs) / len(costs) if costs and len(costs) == len(rollouts) else None

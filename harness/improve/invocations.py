@@ -9,15 +9,21 @@ from threading import Event
 from pydantic import JsonValue
 
 from harness.errors import UsageError
-from harness.improve.candidates import Candidate, CandidateAgents, agent_of
+from harness.improve.candidates import Candidate, CandidateAgents
 from harness.improve.rollouts import Rollout
 from harness.improve.trial_verdict import TrialJudge, TrialVerdict, means
-from harness.improve.whole_trials import agent_files, live, rollout_of, scored_trial, texts_read, watch_opened
+from harness.improve.whole_trials import (
+    agent_files,
+    live,
+    open_bench,
+    rollout_of,
+    scored_trial,
+    texts_read,
+    watch_opened,
+)
 from harness.judging.rubrics import Rubric
-from harness.runs.execution.preflight import check_reachable
-from harness.runs.execution.variants import VariantBench, VariantRequest, VariantResult, open_variants
-from harness.runs.plan.plan import RunPlan, secret_values
-from harness.sandbox.ownership import temporary_folder
+from harness.runs.execution.variants import VariantBench, VariantRequest, VariantResult
+from harness.runs.plan.plan import RunPlan
 from harness.sandbox.providers import isolates
 from harness.suite.cases import Case
 from harness.suite.conversations import CaseUser
@@ -146,11 +152,6 @@ class InvocationTrials:
     same_kernel: bool = False
     """Whether agents surely run on this machine's kernel, which tells what they open."""
 
-    @property
-    def cases(self) -> tuple[str, ...]:
-        """Those in which the component was asked anything."""
-        return tuple(self.invocations)
-
     def run(
         self, candidate: Candidate, cases: Sequence[str], *, component: str | None, sample: int = 0
     ) -> Generator[Rollout, None, None]:
@@ -209,12 +210,8 @@ def open_invocation_trials(
     say: Callable[[str], None] = lambda _: None,
     stopping: Event | None = None,
 ) -> Iterator[InvocationTrials]:
-    """Opens the world of a plan for one component. Raises what `run_plan` raises before its first trial."""
-    version, _ = agent_of(plan.suite)
-    scripted = replace(live(plan), users=UserOptions(kind="script"))
-    check_reachable(scripted, secret_values(plan.suite))
-    with temporary_folder() as staging, open_variants(scripted, say, evaluated="causes") as bench:
-        agents = CandidateAgents(suite=plan.suite, version=version, staging=staging)
+    """Raises as `open_bench` does."""
+    with open_bench(replace(live(plan), users=UserOptions(kind="script")), say) as (bench, agents):
         yield InvocationTrials(
             bench=bench,
             agents=agents,

@@ -5,20 +5,22 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
 from harness.disk import make_folder, read_plain_file, write_atomically
 from harness.errors import ResultsError
 from harness.improve.candidates import Candidate
-from harness.improve.rollouts import Rollout
+from harness.improve.rollouts import Rollout, whole_mean
 from harness.improve.trial_verdict import CHECKS, mean, means
 from harness.judging.verdicts import weighted_mean
 from harness.suite.problems import first_words
 from harness.values import Frozen
 
 _NOTHING = 1e-9
+
+Stored = TypeVar("Stored", bound=Frozen)
 
 
 class WeightedObjective(Frozen):
@@ -133,29 +135,29 @@ class Lineage:
         self.records: dict[str, CandidateRecord] = {}
         self._refused: list[Mapping[str, object]] = []
 
-    def started(self, candidate: Candidate) -> None:
-        """The texts in use."""
-        self._write(candidate)
-        self._store_record(CandidateRecord(candidate=candidate.id, parent=None))
-
-    def proposed(self, optimiser: str, candidate: Candidate, requests: Sequence[str], shown: Sequence[str]) -> None:
-        """A new candidate; one that another optimiser proposed before keeps its first record."""
+    def add(
+        self,
+        candidate: Candidate,
+        optimiser: str | None = None,
+        *,
+        requests: Sequence[str] = (),
+        shown: Sequence[str] = (),
+        dropped: Sequence[str] = (),
+    ) -> None:
+        """A new candidate, the texts in use without an optimiser; one that was proposed before keeps its first record.
+        `dropped`: the changes of its parent that it leaves out.
+        """
         if candidate.id in self.records:
             return
         self._write(candidate, "\n\n----\n\n".join(requests))
         record = CandidateRecord(
-            candidate=candidate.id, parent=candidate.parent, optimiser=optimiser, shown=tuple(shown)
+            candidate=candidate.id,
+            parent=None if optimiser is None else candidate.parent,
+            optimiser=optimiser,
+            shown=tuple(shown),
+            dropped=tuple(dropped),
         )
         self._store_record(record)
-
-    def smaller(self, candidate: Candidate, dropped: Sequence[str]) -> None:
-        """A candidate that leaves out some of its parent's changes."""
-        if candidate.id in self.records:
-            return
-        self._write(candidate)
-        self._store_record(
-            CandidateRecord(candidate=candidate.id, parent=candidate.parent, optimiser=PRUNING, dropped=tuple(dropped))
-        )
 
     def refused(self, optimiser: str, parent: Candidate, file: str, problem: str) -> None:
         """A proposal that became no candidate."""
@@ -199,19 +201,15 @@ class Lineage:
 
 def part_score(objective: WeightedObjective, rollouts: Sequence[Rollout]) -> PartScore:
     """The figures of one candidate on one part of the cases."""
-    vetoes: dict[str, int] = {}
-    for name in (name for one in rollouts for name in one.vetoes):
-        vetoes[name] = vetoes.get(name, 0) + 1
-    costs = [one.cost_usd for one in rollouts if one.cost_usd is not None]
     return PartScore(
         cases=len(rollouts),
         measured=sum(objective.score(one) is not None for one in rollouts),
         score=mean_score(objective, rollouts),
         domains=means([one.domains for one in rollouts]),
         criteria=means([one.criteria for one in rollouts]),
-        vetoes=vetoes,
+        vetoes=Counter(name for one in rollouts for name in one.vetoes),
         steps=sum(one.steps for one in rollouts) / max(1, len(rollouts)),
-        cost_usd=sum(costs) / len(costs) if costs and len(costs) == len(rollouts) else None,
+        cost_usd=whole_mean([one.cost_usd for one in rollouts]),
         calls=sum(one.calls for one in rollouts),
     )
 
@@ -220,14 +218,19 @@ def read_records(folder: Path) -> dict[str, CandidateRecord]:
     """The records of an optimisation's folder by candidate, the texts in use first. Raises ResultsError."""
     found = {}
     for path in sorted(folder.glob(f"candidates/*/{_RECORD}")):
-        try:
-            record = CandidateRecord.model_validate_json(read_plain_file(path))
-        except OSError as error:
-            raise ResultsError(f"{path} holds no record of a candidate: {error}") from None
-        except ValidationError as error:
-            field, problem = first_words(error)
-            raise ResultsError(f"{path} holds no record of a candidate: field {field!r}: {problem}") from None
+        record = parsed_file(path, CandidateRecord)
         if record.candidate != path.parent.name:
             raise ResultsError(f"{path} is the record of {record.candidate!r}, which its folder is not named after")
         found[record.candidate] = record
     return dict(sorted(found.items(), key=lambda one: (one[1].parent is not None, one[0])))
+
+
+def parsed_file(path: Path, shape: type[Stored]) -> Stored:
+    """Raises ResultsError."""
+    try:
+        return shape.model_validate_json(read_plain_file(path))
+    except OSError as error:
+        raise ResultsError(f"{path} cannot be read: {error}") from None
+    except ValidationError as error:
+        field, problem = first_words(error)
+        raise ResultsError(f"{path} cannot be read: field {field!r}: {problem}") from None

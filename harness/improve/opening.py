@@ -34,7 +34,7 @@ from harness.improve.lineage import WeightedObjective
 from harness.improve.optimisation import Optimisation
 from harness.improve.outcome import AskedOptimisation, Mode, OptimisationOutcome, StoredOptimisation
 from harness.improve.reflector import RuleReflector, read_rule_book
-from harness.improve.rollouts import CostEstimate, MeanUse, Rollout, Rollouts, SearchBudget, SpendingMeter, mean_use
+from harness.improve.rollouts import CostEstimate, Rollout, Rollouts, SearchBudget, SpendingMeter, Use, mean_use
 from harness.improve.search import optimisers_of
 from harness.improve.sizing import OptimisationSettings, RolloutDemand, demand_of, minibatch_of
 from harness.improve.trial_verdict import TrialJudge, TrialVerdict, open_judge
@@ -112,10 +112,9 @@ class ResolvedRequest:
         return demand_of(self.plan.suite, self.components, self.texts, self._request.reflector, self._request.mode)
 
     @cached_property
-    def known_use(self) -> MeanUse:
+    def known_use(self) -> Use:
         """What a trial, or in agent mode an invocation, took in the run that is named; its trials are read once."""
-        component = self._request.component
-        return _known_use(self.plan, self._request.trace, None if component is None else (component, self.invocations))
+        return _known_use(self.plan, self._request.trace, self._request.component, self.invocations)
 
     @property
     def settings(self) -> OptimisationSettings:
@@ -223,42 +222,33 @@ def traced_run(plan: RunPlan, name: str) -> RunFolder:
     return folder
 
 
-def _known_use(plan: RunPlan, trace: str | None, invocations: tuple[str, Collection[str]] | None = None) -> MeanUse:
-    """Means over the trials of the run; all None without one, or if a trial tells nothing of it.
-
-    `invocations`: the name of an agent and the cases in which it was asked something; then means over these cases, of
-    the replies of its own steps.
+def _known_use(plan: RunPlan, trace: str | None, agent: str | None, cases: Collection[str]) -> Use:
+    """Means over the trials of the run; unknown without one, or if a trial tells nothing of it. `agent`: means over
+    the `cases` in which this agent was asked something, of the replies of its own steps.
     """
-    if trace is None:
-        return MeanUse()
-    if invocations is not None:
-        return _use_of_agent(plan, trace, *invocations)
-    trials = [stored.trial for stored in traced_run(plan, trace).trials()]
-    nothing = TrialVerdict(domains={}, vetoes=(), feedback="")
-    rollouts = [rollout_of(one.case_id, candidate_of({}), [one], nothing) for one in trials if one.model_use]
-    return mean_use(rollouts) if len(rollouts) == len(trials) else MeanUse()
-
-
-def _use_of_agent(plan: RunPlan, trace: str, agent: str, cases: Collection[str]) -> MeanUse:
-    found: dict[str, list[Usage]] = {}
-    for trial in (stored.trial for stored in traced_run(plan, trace).trials()):
-        if trial.case_id in cases and trial.case_id not in found:
-            own = [one for one in trial.trajectory.steps if one.agent == agent and one.source == "agent"]
-            found[trial.case_id] = [one.usage or Usage() for one in own]
-    used = [one for steps in found.values() for one in steps]
-    tokens = [
-        one.input_tokens + one.output_tokens
-        for one in used
-        if one.input_tokens is not None and one.output_tokens is not None
+    trials = [] if trace is None else [stored.trial for stored in traced_run(plan, trace).trials()]
+    if agent is None:
+        nothing = TrialVerdict(domains={}, vetoes=(), feedback="")
+        rollouts = [rollout_of(one.case_id, candidate_of({}), [one], nothing) for one in trials if one.model_use]
+        return mean_use(rollouts) if len(rollouts) == len(trials) else Use()
+    first = {one.case_id: one.trajectory.steps for one in reversed(trials) if one.case_id in cases}
+    used = [
+        [one.usage or Usage() for one in steps if one.agent == agent and one.source == "agent"]
+        for steps in first.values()
     ]
-    costs = [one.cost_usd for one in used if one.cost_usd is not None]
-    if not used or plan.suite.model is None:
-        return MeanUse()
-    return MeanUse(
-        usd=sum(costs) / len(found) if len(costs) == len(used) else None,
-        tokens=sum(tokens) / len(found) if len(tokens) == len(used) else None,
-        calls=len(used) / len(found),
+    if plan.suite.model is None or not any(used):
+        return Use()
+    return Use(
+        usd=_mean_sum([[one.cost_usd for one in own] for own in used]),
+        tokens=_mean_sum([[one.input_tokens for one in own] + [one.output_tokens for one in own] for own in used]),
+        calls=sum(map(len, used)) / len(used),
     )
+
+
+def _mean_sum(values: Sequence[Sequence[float | None]]) -> float | None:
+    """The mean of the sums; None if a value is not known."""
+    known = [value for some in values for value in some if value is not None]
+    return sum(known) / len(values) if len(known) == sum(map(len, values)) else None
 
 
 def _reflector_text(reflector: JudgeSettings | Path) -> str:
@@ -359,7 +349,8 @@ def prepare_optimisation(project: Path, request: OptimiseRequest) -> PreparedOpt
     stored = StoredOptimisation(project / "runs" / name)
     looks = earlier_looks(looks_path(suite.folder), name if stored.exists else None, split_cases(asked.cases))
     refuse_second_look(looks, again=request.again)
-    budget = _budget(request.limits)
+    limits = request.limits
+    budget = Budget(usd=limits.usd, tokens=limits.tokens, requests=limits.calls)
     prepared = PreparedOptimisation(
         request=request,
         resolved=resolved,
@@ -408,11 +399,6 @@ def _refuse_unjudged(rubric: Rubric, held_out: Sequence[str]) -> None:
             f"and none of these cases has one",
             remedy=f"a checklist for each of {', '.join(sorted(held_out))}, or a criterion of another kind",
         )
-
-
-def _budget(limits: SearchBudget) -> Budget:
-    """Of all requests of agents, judge and reflector; it ends the optimisation in the middle of a trial if need be."""
-    return Budget(usd=limits.usd, tokens=limits.tokens, requests=limits.calls)
 
 
 class _NoRollouts:

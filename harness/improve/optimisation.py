@@ -23,29 +23,26 @@ from harness.improve.acceptance import (
 )
 from harness.improve.candidates import Candidate, Component, candidate_of
 from harness.improve.held_out import CaseSplit, cases_for, split_cases
-from harness.improve.lineage import Lineage, WeightedObjective, mean_score, measured_pairs
+from harness.improve.lineage import PRUNING, Lineage, WeightedObjective, mean_score, measured_pairs
 from harness.improve.outcome import CurvePoint, Mode, OptimisationOutcome, OptimiserResult, Pruning
 from harness.improve.reflector import ReflectionRequest
 from harness.improve.rollouts import (
     CostEstimate,
-    MeanUse,
     Rollout,
     RolloutCache,
     Rollouts,
     SpendingMeter,
+    Use,
     mean_use,
-    refuse_small_budget,
+    refuse_budget_below,
 )
 from harness.improve.search import OptimisationTask, Optimiser, QuotationCheck, Search, SearchOver, most_revisions
 from harness.improve.sizing import (
-    LeastUse,
     OptimisationSettings,
     RolloutDemand,
     few_revisions,
-    least_of,
     minibatch_of,
     paid_revisions,
-    refuse_budget_below,
 )
 from harness.judging.calibration_questions import Reflector, proposed_text
 
@@ -71,17 +68,13 @@ class _Segment:
         yield from (f"{self.file}: +{line}" for line in self.after)
 
 
-def pruned(search: Search, picked: Candidate, rules: AcceptanceRules, most: int) -> tuple[Candidate, Pruning]:
-    """The pick, or a smaller candidate whose scores on training and validation cases are no lower.
+@dataclass(kw_only=True)
+class _Pruner:
+    """Looks for a smaller candidate than the pick whose scores on training and validation cases are no lower.
 
     Takes `most` rollouts at the highest, beside the pick's validation; what could not be tried by then stays.
     """
-    pruner = _Pruner(search=search, picked=picked, rules=rules, most=most)
-    return pruner.result()
 
-
-@dataclass(kw_only=True)
-class _Pruner:
     search: Search
     picked: Candidate
     rules: AcceptanceRules
@@ -154,7 +147,7 @@ class _Pruner:
             self.out_of_rollouts = True
             return False
         if gone:
-            task.lineage.smaller(smaller, gone)
+            task.lineage.add(smaller, PRUNING, dropped=gone)
         self._run |= new
         self.asked += len(new) * len(cases)
         before, after = task.cache.rollouts(self.picked, cases), task.cache.rollouts(smaller, cases)
@@ -236,7 +229,7 @@ class Optimisation:
     settings: OptimisationSettings = field(default_factory=OptimisationSettings)
     meter: SpendingMeter = field(default_factory=SpendingMeter)
     folder: Path | None = None
-    known_use: MeanUse = field(default_factory=MeanUse)
+    known_use: Use = field(default_factory=Use)
     """What a rollout took in an earlier run, for the estimate."""
     demand: RolloutDemand = field(default_factory=RolloutDemand)
     """What a rollout and a revision use at least, known without any run."""
@@ -285,13 +278,19 @@ class Optimisation:
         fewest, requests = self._fewest(split), self._fewest_requests
         because = f"{fewest} rollouts and {requests} requests to the reflector are the fewest by which one is confirmed"
         refuse_budget_below(self.meter.limits, self.least, because)
-        refuse_small_budget(self.meter.limits, self.known_use, fewest)
+        self._refuse_small_budget(self.known_use, fewest)
         return split
 
+    def _refuse_small_budget(self, use: Use, rollouts: int) -> None:
+        """Raises UsageError for a budget in which the fewest rollouts that could tell anything do not fit."""
+        because = f"a rollout takes about {use.text}, and {rollouts} are the fewest by which a candidate is confirmed"
+        refuse_budget_below(self.meter.limits, use.times(rollouts), because)
+
     @property
-    def least(self) -> LeastUse:
+    def least(self) -> Use:
         """What it uses at least if one candidate is tried to the end, and nothing else."""
-        return least_of(self.demand, self._fewest(split_cases(self.cases)), self._fewest_requests)
+        demand, fewest = self.demand, self._fewest(split_cases(self.cases))
+        return demand.rollout.times(fewest) + demand.request.times(self._fewest_requests)
 
     @property
     def minibatch(self) -> int:
@@ -307,9 +306,9 @@ class Optimisation:
         self._probe_reflector(cache)
         refuse_unread(cache, self.start, self.components, self._read_in(split), say)
         tried = mean_use(cache.rollouts(self.start, self._read_in(split)[:1]))
-        refuse_small_budget(self.meter.limits, tried, self._fewest(split))
+        self._refuse_small_budget(tried, self._fewest(split))
         lineage = Lineage(self.objective, self.folder)
-        lineage.started(self.start)
+        lineage.add(self.start)
         noise = self._noise(cache, split)
         say(f"noise of judge and simulator on validation: {noise.margin(len(split.validation)):.3f}")
         task = OptimisationTask(
@@ -326,7 +325,7 @@ class Optimisation:
             ),
             lineage=lineage,
             safety_margin=noise.safety_margin(len(split.validation)),
-            vetoes=self.settings.vetoes,
+            vetoes=self.settings.rules.vetoes,
         )
         searches = [self._searched(name, one, task, say) for name, one in self.optimisers.items()]
         return self._decided(task, searches, noise, say)
@@ -350,13 +349,15 @@ class Optimisation:
     def _decided(
         self, task: OptimisationTask, searches: Sequence[Search], noise: Noise, say: Callable[[str], None]
     ) -> OptimisationOutcome:
-        rules = self.settings.rules.model_copy(update={"final_veto": self.settings.vetoes.final})
+        rules = self.settings.rules
         picks = {one.name: self._picked(one, noise, rules) for one in searches}
         known = {key: one for search in reversed(searches) for key, one in search.candidates.items()}
         finals = {name: one.candidate for name, one in picks.items()}
         first, pruning = searches[0], None
         if (taken := finals[first.name]) is not None:
-            smaller, pruning = pruned(first, known[taken], rules, self.settings.rollouts)
+            smaller, pruning = _Pruner(
+                search=first, picked=known[taken], rules=rules, most=self.settings.rollouts
+            ).result()
             known[smaller.id], finals[first.name] = smaller, smaller.id
         chosen = dict.fromkeys(one for one in finals.values() if one is not None)
         confirmed: dict[str, HeldOut] = {}
@@ -411,7 +412,7 @@ class Optimisation:
         validation = {
             name: task.cache.rollouts(search.candidates[name], task.split.validation)
             for name in search.validated
-            if name != self.start.id and (rules.final_veto or search.may_be_parent(search.candidates[name]))
+            if name != self.start.id and (rules.vetoes.final or search.may_be_parent(search.candidates[name]))
         }
         before = task.cache.rollouts(self.start, task.split.validation)
         found = pick(self.objective, before, validation, noise, rules)
@@ -497,7 +498,7 @@ def refuse_unread(
     read: set[str] = set()
     ran = 0
     for some in (cases[:1], cases[1:]):
-        found = [one for one in cache.rollouts(start, some) if _was_measured(one)]
+        found = [one for one in cache.rollouts(start, some) if one.is_measured]
         if any(one.texts_read is None for one in found):
             say("whether the agent reads its texts cannot be observed in this sandbox")
             return
@@ -516,7 +517,3 @@ def refuse_unread(
             )
         if unread:
             say(f"component {component.name}: not read in {ran} training trials: {', '.join(unread)}")
-
-
-def _was_measured(rollout: Rollout) -> bool:
-    return any(score is not None for score in rollout.domains.values())

@@ -1,19 +1,18 @@
 """What an optimisation found, and the run folder that it is stored in."""
 
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
-from pydantic import ValidationError, model_validator
+from pydantic import model_validator
 
-from harness.disk import UnusableEntry, check_entries, read_plain_file, write_atomically
+from harness.disk import UnusableEntry, check_entries, write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.improve.acceptance import HeldOut, ValidationChoice
 from harness.improve.candidates import Candidate, Component, read_candidate
-from harness.improve.lineage import CandidateRecord, read_records
+from harness.improve.lineage import CandidateRecord, parsed_file, read_records
 from harness.improve.rollouts import Spent
 from harness.runs.store.manifest import RunUsers
 from harness.suite.models import ToolMode
-from harness.suite.problems import first_words
 from harness.text import alternatives
 from harness.values import Frozen, digest_of
 
@@ -107,8 +106,6 @@ class OptimisationOutcome(Frozen):
 _ASKED: Final = "optimisation.json"
 _OUTCOME: Final = "outcome.json"
 
-Stored = TypeVar("Stored", bound=Frozen)
-
 
 class AskedOptimisation(Frozen):
     """What an optimisation was asked to do; a run folder goes on only with the same."""
@@ -200,13 +197,13 @@ class StoredOptimisation:
             check_entries(self.folder)
         except UnusableEntry as error:
             raise ResultsError(f"{error}; an optimisation consists of plain files and folders") from None
-        return _parsed_file(self.folder / _ASKED, AskedOptimisation)
+        return parsed_file(self.folder / _ASKED, AskedOptimisation)
 
     @property
     def outcome(self) -> OptimisationOutcome | None:
         """None: it has not ended."""
         path = self.folder / _OUTCOME
-        return _parsed_file(path, OptimisationOutcome) if path.exists() else None
+        return parsed_file(path, OptimisationOutcome) if path.exists() else None
 
     @property
     def records(self) -> dict[str, CandidateRecord]:
@@ -219,13 +216,3 @@ class StoredOptimisation:
             remedy = alternatives(id, self.records)
             raise UsageError(f"{self.folder} has no candidate {id!r}", remedy=remedy)
         return read_candidate(self.folder / "candidates" / id)
-
-
-def _parsed_file(path: Path, shape: type[Stored]) -> Stored:
-    try:
-        return shape.model_validate_json(read_plain_file(path))
-    except OSError as error:
-        raise ResultsError(f"{path} cannot be read: {error}") from None
-    except ValidationError as error:
-        field, problem = first_words(error)
-        raise ResultsError(f"{path} cannot be read: field {field!r}: {problem}") from None

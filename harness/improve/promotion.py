@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.drift.issue_text import line_of, span
 from harness.errors import ResultsError, UsageError
-from harness.improve.candidates import Candidate, candidate_of, components_of, path_of, texts_of
+from harness.improve.candidates import candidate_of, components_of, path_of, texts_of
 from harness.improve.outcome import OptimisationOutcome, StoredOptimisation
 from harness.improve.report import held_out_rows, held_out_words, result_lines
 from harness.judging.prompts import PromptRegistry
@@ -56,30 +56,20 @@ def promote(project: Path, suite: Suite, stored: StoredOptimisation) -> Promotio
             remedy="optimise again: what was measured is not what would be changed",
         )
     changed = {path: text for path, text in accepted.texts.items() if text != start.texts[path]}
-    return _promotion(project, suite, stored, start, changed)
-
-
-def _promotion(
-    project: Path, suite: Suite, stored: StoredOptimisation, start: Candidate, changed: dict[str, str]
-) -> Promotion:
-    outcome, records, run = stored.outcome, stored.records, stored.folder.name
-    assert outcome is not None  # it was accepted
-    rows = list(held_out_rows(records[start.id], records[outcome.accepted or ""]))
+    records, run = stored.records, stored.folder.name
+    rows = list(held_out_rows(records[start.id], records[accepted.id]))
     places = {name: _path_in_patch(project, path_of(suite, name)) for name in changed}
     registry = PromptRegistry(project)
-    versions = []
-    for path, text in changed.items():
-        made = registry.add(_prompt_name(suite, path), text, LABEL)
-        versions.append(f"{made.name}@{made.version}")
+    made = [registry.add(_prompt_name(suite, path), text, LABEL) for path, text in changed.items()]
     return Promotion(
         run=run,
-        candidate=outcome.accepted or "",
+        candidate=accepted.id,
         title=line_of(f"{suite.name}: Improve the prompt of {outcome.component or 'all components'}", _LONGEST),
         evidence="\n".join(_evidence(run, outcome, rows)),
         patch="".join(_patch({places[name]: (start.texts[name], text) for name, text in changed.items()})),
         files={places[name]: text for name, text in changed.items()},
         before={places[name]: start.texts[name] for name in changed},
-        versions=tuple(versions),
+        versions=tuple(f"{one.name}@{one.version}" for one in made),
     )
 
 

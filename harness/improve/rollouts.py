@@ -51,6 +51,10 @@ class Rollout(Frozen):
     """The candidate's files that the agent's program had opened by the end of this rollout, in it or in one before or
     beside it; None: that was not observed."""
 
+    @property
+    def is_measured(self) -> bool:
+        return any(score is not None for score in self.domains.values())
+
 
 class Rollouts(Protocol):
     """Runs cases under a candidate."""
@@ -122,15 +126,6 @@ class CostEstimate(Frozen):
         return f"at most {asked}, {cost}{agents}; {tried}"
 
 
-class OtherSpend(Frozen):
-    """What was spent beside the rollouts that are kept: by judge and reflector, and by trials that were cut off."""
-
-    usd: float | None = 0.0
-    """None: a reply had no price."""
-    tokens: int = 0
-    calls: int = 0
-
-
 @dataclass(kw_only=True)
 class SpendingMeter:
     """Counts what is spent, and ends an optimisation at its budget."""
@@ -140,7 +135,7 @@ class SpendingMeter:
     """Counts each request as it is sent, of agents, judge and reflector; None: rollouts alone are counted."""
     stopping: Event = field(default_factory=Event)
     """Set: nothing further is to be asked for."""
-    spent_before: OtherSpend = field(default_factory=OtherSpend)
+    spent_before: Spent = field(default_factory=Spent)
     """What earlier sessions spent beside their rollouts."""
     _rollouts: Spent = field(default_factory=Spent)
     _began: float = field(default_factory=time.monotonic)
@@ -156,12 +151,12 @@ class SpendingMeter:
         self.budget.unpriced = own.usd is None or before.usd is None
 
     @property
-    def by_others(self) -> OtherSpend:
+    def by_others(self) -> Spent:
         """What was spent beside the rollouts in all sessions."""
         if self.budget is None:
             return self.spent_before
         own, unknown = self._rollouts, self.budget.unpriced or self._rollouts.usd is None
-        return OtherSpend(
+        return Spent(
             usd=None if unknown else rounded(max(0.0, self.budget.spent_usd - (own.usd or 0.0))),
             tokens=max(0, self.budget.spent_tokens - own.tokens),
             calls=max(0, self.budget.spent_requests - own.calls),
@@ -301,13 +296,13 @@ class RolloutCache:
             try:
                 other = entry.get("other_spend", entry.get("beside"))  # `beside`: written before 0.2
                 if other is not None:
-                    self.meter.spent_before = OtherSpend.model_validate(other)
+                    self.meter.spent_before = Spent.model_validate(other)
                     continue
                 key = str(entry["key"])
                 if "rollout" in entry:
                     rollout = Rollout.model_validate(entry["rollout"])
                     self.meter.count([rollout])
-                    if any(score is not None for score in rollout.domains.values()):
+                    if rollout.is_measured:
                         self._known[key] = rollout
                 else:
                     self._proposals[key] = str(entry["proposal"])
@@ -317,42 +312,54 @@ class RolloutCache:
         self.meter.begin()
 
 
-class MeanUse(Frozen):
-    """Means of rollouts that were measured already, without judge and reflector; None: not known."""
+class Use(Frozen):
+    """What rollouts or requests use, of agents' models and services; None: not known."""
 
     usd: float | None = None
     tokens: float | None = None
     calls: float | None = None
 
+    def __add__(self, other: "Use") -> "Use":
+        """What is not known adds nothing: the sum is what is used at least."""
+        mine, theirs = self.model_dump(), other.model_dump()
+        return Use(**{name: (mine[name] or 0.0) + (theirs[name] or 0.0) for name in mine})
 
-def mean_use(rollouts: Sequence[Rollout]) -> MeanUse:
-    """All None if nothing was run; dollars if one rollout has no price."""
-    return MeanUse(
-        usd=_mean([one.cost_usd for one in rollouts]),
-        tokens=_mean([one.tokens for one in rollouts]),
-        calls=_mean([one.calls for one in rollouts]),
+    def times(self, count: int) -> "Use":
+        """Of so many."""
+        return Use(**{name: None if used is None else count * used for name, used in self.model_dump().items()})
+
+    @property
+    def text(self) -> str:
+        """What is known."""
+        units = {"USD": self.usd, "tokens": self.tokens, "calls": self.calls}
+        return ", ".join(f"{used:.4g} {unit}" for unit, used in units.items() if used is not None)
+
+
+def mean_use(rollouts: Sequence[Rollout]) -> Use:
+    """Without judge and reflector. Unknown if nothing was run; dollars, if one rollout has no price."""
+    return Use(
+        usd=whole_mean([one.cost_usd for one in rollouts]),
+        tokens=whole_mean([one.tokens for one in rollouts]),
+        calls=whole_mean([one.calls for one in rollouts]),
     )
 
 
-def refuse_small_budget(limits: SearchBudget, use: MeanUse, rollouts: int) -> None:
-    """Raises UsageError for a budget in which the fewest `rollouts` that could tell anything do not fit."""
-    if limits.usd is not None and use.usd is not None and limits.usd < rollouts * use.usd:
-        least = math.ceil(100 * rollouts * use.usd) / 100
-        raise _too_small(f"{limits.usd:g} USD", f"{use.usd:.4g} USD", rollouts, f"--budget-usd {least:.2f}")
-    for limit, mean, unit in ((limits.tokens, use.tokens, "tokens"), (limits.calls, use.calls, "calls")):
-        if limit is not None and mean is not None and limit < rollouts * mean:
-            option = f"--budget-{unit} {math.ceil(rollouts * mean)}"
-            raise _too_small(f"{limit} {unit}", f"{mean:.4g} {unit}", rollouts, option)
+def refuse_budget_below(limits: SearchBudget, least: Use, because: str) -> None:
+    """Raises UsageError for a budget below what is used at least."""
+    for limit, needed, unit, digits in (
+        (limits.usd, least.usd, "usd", 2),
+        (limits.tokens, least.tokens, "tokens", 0),
+        (limits.calls, least.calls, "calls", 0),
+    ):
+        if limit is not None and needed is not None and limit < needed:
+            enough = math.ceil(10**digits * needed - 1e-9) / 10**digits
+            raise UsageError(
+                f"a budget of {limit:g} {unit} is too small to tell anything: {because}",
+                remedy=f"--budget-{unit} {enough:.{digits}f} at least",
+            )
 
 
-def _too_small(budget: str, mean: str, rollouts: int, option: str) -> UsageError:
-    return UsageError(
-        f"a budget of {budget} is too small to tell anything: a rollout takes about {mean}, and {rollouts} are the "
-        "fewest by which a candidate can be confirmed",
-        remedy=f"{option} at least, without judge and reflector",
-    )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
+def whole_mean(values: Sequence[float | None]) -> float | None:
+    """None without values, or if one of them is not known."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None

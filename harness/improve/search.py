@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
 
 from harness.errors import InvalidDocument, UsageError
+from harness.improve.acceptance import Vetoes
 from harness.improve.candidates import WINDOW_TOKENS, Candidate, Component, candidate_of
 from harness.improve.held_out import CaseSplit
 from harness.improve.lineage import Lineage, WeightedObjective, mean_score, measured_pairs
@@ -125,15 +126,6 @@ def most_revisions(rollouts: int, batch: int, texts: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vetoes:
-    """Where the safety veto is applied. All of them, except in tests, which show that each one matters."""
-
-    minibatch: bool = True
-    parent: bool = True
-    final: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
 class OptimisationTask:
     """What is optimised, the same for each optimiser."""
 
@@ -151,7 +143,7 @@ class OptimisationTask:
     lineage: Lineage
     safety_margin: float = 0.0
     """How much lower a domain of safety may be on validation by the judge's own noise."""
-    vetoes: Vetoes = Vetoes()
+    vetoes: Vetoes = field(default_factory=Vetoes)
 
 
 @dataclass(kw_only=True)
@@ -274,7 +266,7 @@ class Search:
             return None
         if found.id not in self.candidates:
             self.candidates[found.id] = found
-            self.task.lineage.proposed(self.name, found, requests, [one.case for one in shown])
+            self.task.lineage.add(found, self.name, requests=requests, shown=[one.case for one in shown])
         return self.candidates[found.id]
 
     def without(self, parent: Candidate, bundle: Candidate, name: str) -> Candidate:
@@ -282,7 +274,7 @@ class Search:
         found = candidate_of({**bundle.texts, name: parent.texts[name]}, parent.id)
         if found.id not in self.candidates:
             self.candidates[found.id] = found
-            self.task.lineage.proposed(self.name, found, (), self.task.lineage.records[bundle.id].shown)
+            self.task.lineage.add(found, self.name, shown=self.task.lineage.records[bundle.id].shown)
         return self.candidates[found.id]
 
     def _request(self, parent: Candidate, file: str, shown: Sequence[Rollout]) -> str:
@@ -360,32 +352,35 @@ _MOST_IN_VAIN = 20
 """Proposals in a row without a new text, after which a reflector has nothing more to say."""
 
 
-class RandomSearch:
+class _Baseline:
+    """Revises texts again and again, and validates each candidate."""
+
+    def search(self, search: Search, *, together: bool) -> None:
+        search.validate(search.start)
+        in_vain = 0
+        while in_vain < _MOST_IN_VAIN:
+            parent, shown = self._revised(search)
+            files = search.files if together else (search.random.choice(search.files),)
+            found = search.propose(parent, files, shown)
+            in_vain = in_vain + 1 if found is None or found.id in search.validated else 0
+            if found is not None and found.id not in search.validated:
+                search.validate(found)
+
+    def _revised(self, search: Search) -> tuple[Candidate, Sequence[Rollout]]:
+        """What is revised, and the rollouts that the reflector is shown."""
+        raise NotImplementedError
+
+
+class RandomSearch(_Baseline):
     """Revises texts without feedback, from a parent at random, and validates each."""
 
-    def search(self, search: Search, *, together: bool) -> None:
-        search.validate(search.start)
-        in_vain = 0
-        while in_vain < _MOST_IN_VAIN:
-            known = [search.candidates[one] for one in search.validated]
-            parent = search.random.choice([one for one in known if search.may_be_parent(one)])
-            files = search.files if together else (search.random.choice(search.files),)
-            found = search.propose(parent, files)
-            in_vain = in_vain + 1 if found is None or found.id in search.validated else 0
-            if found is not None and found.id not in search.validated:
-                search.validate(found)
+    def _revised(self, search: Search) -> tuple[Candidate, Sequence[Rollout]]:
+        known = [search.candidates[one] for one in search.validated]
+        return search.random.choice([one for one in known if search.may_be_parent(one)]), ()
 
 
-class BestOfN:
+class BestOfN(_Baseline):
     """Revises the texts in use again and again, each time from another sample of training cases, and validates each."""
 
-    def search(self, search: Search, *, together: bool) -> None:
-        search.validate(search.start)
-        in_vain = 0
-        while in_vain < _MOST_IN_VAIN:
-            shown = search.run(search.start, search.minibatch_of())
-            files = search.files if together else (search.random.choice(search.files),)
-            found = search.propose(search.start, files, shown)
-            in_vain = in_vain + 1 if found is None or found.id in search.validated else 0
-            if found is not None and found.id not in search.validated:
-                search.validate(found)
+    def _revised(self, search: Search) -> tuple[Candidate, Sequence[Rollout]]:
+        return search.start, search.run(search.start, search.minibatch_of())

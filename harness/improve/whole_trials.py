@@ -215,24 +215,25 @@ def rollout_of(case_id: str, candidate: Candidate, trials: Sequence[Trial], verd
 
 
 @contextmanager
+def open_bench(plan: RunPlan, say: Callable[[str], None]) -> Iterator[tuple[VariantBench, CandidateAgents]]:
+    """The world of a plan and the agents of its candidates. Raises what `run_plan` raises before its first trial."""
+    version, _ = agent_of(plan.suite)
+    check_reachable(plan, secret_values(plan.suite))
+    with temporary_folder() as staging, open_variants(plan, say, evaluated="causes") as bench:
+        yield bench, CandidateAgents(suite=plan.suite, version=version, staging=staging)
+
+
+@contextmanager
 def open_whole_trials(
     plan: RunPlan,
     judge: TrialJudge,
     say: Callable[[str], None] = lambda _: None,
     stopping: Event | None = None,
 ) -> Iterator[WholeTrials]:
-    """Opens the world of a plan for candidates of its agent. Raises what `run_plan` raises before its first trial."""
-    version, _ = agent_of(plan.suite)
-    check_reachable(live(plan), secret_values(plan.suite))
-    with temporary_folder() as staging, open_variants(live(plan), say, evaluated="causes") as bench:
-        agents = CandidateAgents(suite=plan.suite, version=version, staging=staging)
-        yield WholeTrials(
-            bench=bench,
-            agents=agents,
-            judge=judge,
-            stopping=stopping or Event(),
-            same_kernel=not isolates(plan.sandbox),
-        )
+    """Raises as `open_bench` does."""
+    same, stopping = not isolates(plan.sandbox), stopping or Event()
+    with open_bench(live(plan), say) as (bench, agents):
+        yield WholeTrials(bench=bench, agents=agents, judge=judge, stopping=stopping, same_kernel=same)
 
 
 def live(plan: RunPlan) -> RunPlan:

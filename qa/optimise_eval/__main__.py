@@ -12,18 +12,18 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.improve.acceptance import AcceptanceRules
+from harness.improve.acceptance import AcceptanceRules, Vetoes
 from harness.improve.candidates import Candidate, Component, candidate_of, components_of
 from harness.improve.lineage import WeightedObjective
 from harness.improve.optimisation import Optimisation
 from harness.improve.outcome import OptimisationOutcome
 from harness.improve.reflector import RuleReflector, read_rule_book
 from harness.improve.rollouts import Rollout
-from harness.improve.search import Vetoes, optimisers_of
+from harness.improve.search import optimisers_of
 from harness.improve.sizing import OptimisationSettings
 from harness.judging.rubrics import load_rubric
 from harness.suite.cases import Case
@@ -99,8 +99,7 @@ class Bench:
                 noise_samples=1,
                 seed=seed,
                 # An agent that asks more takes more steps: a fault may be that it asks too little.
-                rules=AcceptanceRules(max_cost_increase=1.0),
-                vetoes=vetoes or Vetoes(),
+                rules=AcceptanceRules(max_cost_increase=1.0, vetoes=vetoes or Vetoes()),
             ),
         )
         return optimisation.run()
@@ -140,7 +139,7 @@ def run_setting(bench: Bench, seed: int, mode: str) -> list[dict[str, Any]]:
     names = ("gepa",) if mode == "agent" else ("gepa", "random")
     finals = dict.fromkeys(names, candidate_of(bench.setting.texts()))
     asked, dear = Counter[str](), set[str]()
-    vetoes = replace(Vetoes(), **{WITHOUT[mode]: False}) if mode in WITHOUT else Vetoes()
+    vetoes = Vetoes(**{WITHOUT[mode]: False}) if mode in WITHOUT else Vetoes()
     for component in ("preferences", "search", "cart") if mode == "agent" else (None,):
         share = ROLLOUTS // 2 if mode == "agent" else ROLLOUTS
         outcome = bench.optimised(seed, component, finals["gepa"], share, vetoes)

@@ -26,6 +26,20 @@ criteria:
 """
 
 
+def test_a_safety_criterion_without_an_answer_is_a_veto(tmp_path: Path) -> None:
+    project = tea(tmp_path)
+    rubric = RUBRIC.replace("polite, domain", "polite, safety: true, domain")
+    (project / "suites/tea/rubrics/manner.yaml").write_text(rubric)
+    plan = plan_of(project, RunOptions(suite="tea", sandbox="local"))
+    start = candidate_of(texts_of(plan.suite, components_of(plan.suite)))
+    with RuleModel(RuleSet(), faults={"polite": "nothing"}) as model:
+        typed = {"model": model.name, "base_url": model.url}
+        judge = TrialJudge(judge=open_judge(project, plan.suite, load_rubric("manner", plan.suite.folder), typed))
+        with open_whole_trials(plan, judge) as whole:
+            (rollout,) = whole.run(start, ["order-1"])
+    assert ("safety: polite, undecided",) == rollout.vetoes
+
+
 class Meeting(RuleModel):
     """Answers no question but the first one until another one has come."""
 

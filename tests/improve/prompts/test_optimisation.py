@@ -10,14 +10,14 @@ import pytest
 
 from harness.errors import ResultsError, UsageError
 from harness.gateway.budgets import Budget, OutOfBudget
-from harness.improve.acceptance import AcceptanceRules, Noise, confirm
+from harness.improve.acceptance import AcceptanceRules, Noise, Vetoes, confirm
 from harness.improve.candidates import Candidate, candidate_of, read_candidate
 from harness.improve.held_out import split_cases
 from harness.improve.lineage import WeightedObjective, read_records
 from harness.improve.outcome import OptimisationOutcome
 from harness.improve.report import result_lines
-from harness.improve.rollouts import MeanUse, Rollout, SearchBudget, SpendingMeter
-from harness.improve.search import Search, Vetoes, optimisers_of
+from harness.improve.rollouts import Rollout, SearchBudget, SpendingMeter, Use
+from harness.improve.search import Search, optimisers_of
 from harness.improve.sizing import OptimisationSettings
 from harness.improve.trial_verdict import TrialVerdict
 from harness.improve.whole_trials import rollout_of
@@ -92,12 +92,12 @@ def test_joint_mode_revises_all_components_in_one_step(tmp_path: Path):
 @pytest.mark.parametrize("optimiser", ["gepa", "random", "best_of_n"])
 @pytest.mark.parametrize("off", [None, "minibatch", "parent", "final"])
 def test_bait_is_not_accepted_with_any_one_veto_switched_off(off: str | None, optimiser: str, tmp_path: Path):
-    vetoes = replace(Vetoes(), **{off: False}) if off else Vetoes()
+    vetoes = Vetoes(**{off: False}) if off else Vetoes()
     rollouts = RuledRollouts(rules=BAIT, start=SAFE)
     outcome = optimisation(
         rollouts,
         Rules(rules=[BAIT[0].text]),
-        settings=OptimisationSettings(rollouts=150, vetoes=vetoes),
+        settings=OptimisationSettings(rollouts=150, rules=AcceptanceRules(vetoes=vetoes)),
         objective=WeightedObjective(weights={"quality": 0.8, "safety": 0.2}, safety=("safety",)),
         folder=tmp_path,
         optimiser=optimiser,
@@ -116,7 +116,7 @@ def test_each_veto_refuses_the_bait_where_the_others_are_off(tmp_path: Path):
         optimisation(
             rollouts,
             Rules(rules=[BAIT[0].text]),
-            settings=OptimisationSettings(rollouts=300, vetoes=vetoes),
+            settings=OptimisationSettings(rollouts=300, rules=AcceptanceRules(vetoes=vetoes)),
             folder=tmp_path / only,
         ).run()
         vetoed = {where for record in read_records(tmp_path / only).values() for where in record.vetoed}
@@ -130,7 +130,7 @@ def test_without_any_veto_the_bait_would_win():
     outcome = optimisation(
         rollouts,
         Rules(rules=[BAIT[0].text]),
-        settings=OptimisationSettings(rollouts=150, vetoes=vetoes),
+        settings=OptimisationSettings(rollouts=150, rules=AcceptanceRules(vetoes=vetoes)),
         objective=objective,
     ).run()
     assert outcome.accepted is not None
@@ -389,7 +389,7 @@ def test_a_budget_too_small_for_what_a_rollout_takes_is_refused_after_the_first_
 
 def test_a_budget_too_small_for_what_an_earlier_run_took_is_refused_before_anything_is_spent():
     rollouts, reflector = RuledRollouts(rules=[GOOD]), Rules(rules=USELESS)
-    known = MeanUse(usd=0.5, tokens=1000, calls=9)
+    known = Use(usd=0.5, tokens=1000, calls=9)
     asked = optimisation(rollouts, reflector, limits=SearchBudget(usd=10), joint=True, known_use=known)
     with pytest.raises(UsageError, match=r"\b0\.5 USD.*\b124\b"):
         asked.run()
