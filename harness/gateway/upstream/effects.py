@@ -20,13 +20,15 @@ from harness.values import JsonObject, NotJson, parse_json
 
 _SLASHES: Final = re.compile("/{2,}")
 _NO_LETTERS: Final = re.compile("[^a-z0-9]")
-_OTHER_METHOD: Final = re.compile(r"x?(http)?(request)?(method|verb)(override|tunnel)?")
+_OTHER_METHOD: Final = re.compile(r"(x|http|request|tunnel)*(method|verb)(override|tunnel)?")
 _OTHER_ADDRESS: Final = re.compile(
-    r"(x|http|envoy)*(original|rewrite|forwarded|override|real|raw)+(request)?(method|verb|url|uri|path|target)"
-    r"|(x|http)*(url|uri|path)(override|rewrite)"
+    r"(x|http|envoy)*(original|rewrite|forwarded|override|real|raw|proxy|request|destination)+(method|verb|url|uri|path"
+    r"|target)|(x|http)*(url|uri|path)(override|rewrite)"
 )
-_SEPARATORS: Final = re.compile("[?&;]")
-_FIELD_NAME: Final = re.compile(rb"name\*?=\"?([^\";\r\n]+)", re.IGNORECASE)
+_SEPARATORS: Final = re.compile(r"[?&;\r\n]")
+_WITHIN: Final = re.compile(r"[\[\].]+")
+_FIELD_NAME: Final = re.compile(rb"name(\*[0-9])?\*?\s*=\s*\"?([^\";\r\n]+)", re.IGNORECASE)
+_OTHER_LETTERS: Final = re.compile(r"charset=[\"\s]*(?!utf-?8|us-ascii|iso-8859-1)\w", re.IGNORECASE)
 
 
 def effect_of(host: HostSpec, path: str, query: str, method: str, headers: Mapping[str, str], body: bytes) -> Effect:
@@ -50,7 +52,9 @@ def _asks_otherwise(target: str, headers: Mapping[str, str], body: bytes) -> boo
     names = (_NO_LETTERS.sub("", name.lower()) for name in headers)
     if any(_OTHER_METHOD.fullmatch(name) or _OTHER_ADDRESS.fullmatch(name) for name in names):
         return True
-    return any(map(_is_override, _fields(target))) or any(map(_is_override, _fields_of_body(body)))
+    kind = headers.get("content-type", "").lower() if body else ""
+    fields = (*_fields(target), *_fields_of_body(body, is_json="json" in kind))
+    return _OTHER_LETTERS.search(kind) is not None or any(map(_is_override, fields))
 
 
 def _fields(text: str) -> Iterator[str]:
@@ -59,22 +63,29 @@ def _fields(text: str) -> Iterator[str]:
         yield piece.partition("=")[0]
 
 
-def _fields_of_body(body: bytes) -> Iterator[str]:
-    """Of a form or of JSON. What begins like JSON and cannot be read here counts as `_method`: others may read it."""
-    for found in _FIELD_NAME.findall(body):
-        yield found.decode("latin-1").rpartition("''")[2]
+def _fields_of_body(body: bytes, *, is_json: bool) -> Iterator[str]:
+    """Of a form or of JSON, at any depth. What cannot be read here counts as `_method`: others may read it."""
+    for pieces, name in _FIELD_NAME.findall(body):
+        yield "_method" if pieces else unquote(name.decode("latin-1").rpartition("''")[2])
     text = body.decode(detect_encoding(body), "replace").removeprefix("\ufeff")
     try:
-        value = parse_json(text.encode())
+        waiting = [parse_json(text.encode())]
     except NotJson:
-        yield from ("_method",) if text.lstrip()[:1] in {"{", "["} else _fields(body.decode("latin-1"))
+        unread = body and (is_json or text.lstrip()[:1] in {"{", "["})
+        yield from ("_method",) if unread else _fields(body.decode("latin-1"))
         return
-    for one in value if isinstance(value, list) else [value]:
-        yield from one if isinstance(one, dict) else ()
+    while waiting:
+        held = waiting.pop()
+        yield from held if isinstance(held, dict) else ()
+        waiting += held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
 
 
 def _is_override(field: str) -> bool:
     """`method` by itself is a field like any other: many servers use it for their own purposes."""
+    return any(map(_is_override_name, (field, *_WITHIN.split(field))))
+
+
+def _is_override_name(field: str) -> bool:
     name = field.strip().lower()
     letters = _NO_LETTERS.sub("", name)
     named = letters.startswith("xhttp") or letters.endswith(("override", "tunnel")) or not name[:1].isalnum()
