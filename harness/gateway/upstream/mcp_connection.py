@@ -21,7 +21,7 @@ from harness.gateway.upstream.transport import DecodedBody, is_readable, sent_bo
 from harness.processes import subprocess_environment
 from harness.sandbox.ownership import owned_environment
 from harness.text import shortened
-from harness.values import JsonObject, NotJson, parse_json
+from harness.values import JsonObject, NotJson, object_of, parse_json
 
 VERSION = "2025-11-25"
 MODERN = "2026-07-28"
@@ -218,8 +218,7 @@ class HttpTransport:
         try:
             async with await self._post(message, version) as response:
                 if response.status == _NOT_FOUND and session is not None:
-                    self._session = None if self._session == session else self._session
-                    raise SessionLost("it ended its session")
+                    raise self._session_lost(session)
                 self._session = response.headers.get(_SESSION, self._session)
                 if response.status in _REFUSING or response.status >= _FAILING:
                     return _result_of(await _own_answer(response, number))
@@ -227,6 +226,8 @@ class HttpTransport:
                     if answer.get("id") == number and "method" not in answer:
                         return _result_of(answer)
                     if "method" not in answer and answer.get("id") is None and "error" in answer:
+                        if response.status == _BAD_REQUEST and session is not None and _is_of_session(answer):
+                            raise self._session_lost(session)
                         return _result_of(answer)
         except aiohttp.ClientConnectorError as error:
             raise ServiceError(
@@ -237,6 +238,10 @@ class HttpTransport:
         except (aiohttp.ClientError, ConnectionError) as error:
             raise Lost(f"the connection was lost: {error}") from None
         raise Lost("the stream ended without an answer")
+
+    def _session_lost(self, session: str) -> SessionLost:
+        self._session = None if self._session == session else self._session
+        return SessionLost("it ended its session")
 
     async def notify(self, method: str, version: str | None) -> None:
         try:
@@ -289,13 +294,18 @@ class HttpTransport:
         )
 
 
-_NOT_FOUND = 404
+_NOT_FOUND, _BAD_REQUEST = 404, 400
 _REFUSING = (401, 403, 407, 429)
 """Statuses about the harness's own credentials, and the rate of its requests."""
 _FAILING = 500
 _SHOWN = 200
 _SAME_METHOD = (307, 308)
 """The redirects that keep method and body."""
+
+
+def _is_of_session(answer: JsonObject) -> bool:
+    """Whether an error that names no request is of the transport itself: servers of the TypeScript SDK answer so."""
+    return object_of(answer["error"]).get("code") in {-32000, -32001}
 
 
 async def _messages(response: aiohttp.ClientResponse) -> AsyncIterator[JsonObject]:

@@ -19,6 +19,7 @@ class Forgetful(tiny_server.Handler):
     known: str | None = None
     number = 0
     moved_to = "/moved"
+    forgets = 404, b""
     failing: tuple[int, str] | None = None
     """The status that requests whose method begins so are answered with, once a tool was called."""
 
@@ -31,7 +32,7 @@ class Forgetful(tiny_server.Handler):
         elif fails and self.failing is not None:
             self.refuse(self.failing[0])
         elif message["method"] != "initialize" and self.headers.get("mcp-session-id") != type(self).known:
-            self.refuse(404)
+            self.refuse(*type(self).forgets)
         else:
             if message["method"] == "initialize":
                 type(self).number += 1
@@ -40,11 +41,12 @@ class Forgetful(tiny_server.Handler):
                 type(self).known = None
             self.take(message)
 
-    def refuse(self, status: int, **headers: str) -> None:
+    def refuse(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)
-        for name, value in (headers | {"content-length": "0"}).items():
+        for name, value in (headers | {"content-type": "application/json", "content-length": str(len(body))}).items():
             self.send_header(name, value)
         self.end_headers()
+        self.wfile.write(body)
 
     def take(self, message: dict[str, Any]) -> None:
         body = json.dumps(tiny_server.answer(message)).encode() if "id" in message else b""
@@ -67,8 +69,13 @@ def forgetful() -> Iterator[tuple[str, type[Forgetful]]]:
     server.server_close()
 
 
-def test_a_lost_session_is_opened_anew_and_a_redirect_followed(own_project, forgetful) -> None:
+UNKNOWN = b'{"jsonrpc": "2.0", "error": {"code": -32000, "message": "No valid session ID provided"}, "id": null}'
+
+
+@pytest.mark.parametrize("forgets", [(404, b""), (400, UNKNOWN)])
+def test_a_lost_session_is_opened_anew_and_a_redirect_followed(own_project, forgetful, forgets) -> None:
     url, handler = forgetful
+    handler.forgets = forgets
     own_project.write([{"mcp": {"base_url": f"{url}/mcp"}, "server": "tiny", "disposable": True}], CALLS)
     own_project.type("tool", "refresh", "s")
     recorded = own_project.run("record", "recorded")
