@@ -110,7 +110,7 @@ def _graphql(path: str, query: str, body: bytes) -> list[Operation] | None:
     try:
         asked = parse_json(body, once=True) if body else []
     except NotJson:
-        return None
+        return [_UNREADABLE] if query else None
     fields = query_of(query)
     found: list[JsonValue] = [fields] if isinstance(fields, dict) and "query" in fields else []
     found += asked if isinstance(asked, list) else [asked]

@@ -9,7 +9,7 @@ pseudonyms of their values: see `harness.cassettes.redaction`.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Final
@@ -198,13 +198,12 @@ def query_of(query: str) -> JsonValue:
     return query if pairs is None else _by_name(pairs)
 
 
-def _decoded_pairs(text: str) -> list[tuple[str, JsonValue]] | None:
+def _decoded_pairs(text: str) -> Sequence[tuple[str, JsonValue]] | None:
     """A name without `=` has no value. None if the text contains bytes that are not UTF-8, or a bare percent sign."""
     pieces = [piece.replace("+", " ").partition("=") for piece in text.split("&") if piece]
     if len(pieces) > _MOST_PAIRS:
         raise Refusal(400, "bad_request", f"the query has more than {_MOST_PAIRS} fields")
     decoded = partial(unquote, errors="strict")
-    pairs: list[tuple[str, JsonValue]]
     try:
         pairs = [(decoded(name), decoded(value) if equals else None) for name, equals, value in pieces]
     except UnicodeDecodeError:

@@ -313,6 +313,8 @@ class DecodedBody:
                 return piece
             packed = await self._content.readany()
             if not packed:
+                if any(stage.is_cut for stage in self._stages):
+                    raise aiohttp.ClientPayloadError("the body ends within its encoding")
                 return b""
             self._pieces = iter((packed,))
             for stage in self._stages:
@@ -325,13 +327,22 @@ class _Stage:
     def __init__(self, name: str) -> None:
         self._name = name
         self._decoder: DecompressionBaseHandler | None = None
+        self.is_cut = False
+        """Whether the pieces so far end within the encoding."""
 
     def unpacked(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in filter(None, pieces):
-            self._decoder = self._decoder or _DECODERS[self._name](piece)
-            yield self._decoder.decompress_sync(piece, max_length=_UNPACKED)
-            while self._decoder.data_available:
-                yield self._decoder.decompress_sync(b"", max_length=_UNPACKED)
+            self._decoder = decoder = self._decoder or _DECODERS[self._name](piece)
+            yield self._step(decoder, piece)
+            while decoder.data_available:
+                yield self._step(decoder, b"")
+
+    def _step(self, decoder: DecompressionBaseHandler, piece: bytes) -> bytes:
+        inner = vars(decoder).get("_decompressor") or vars(decoder)["_obj"]  # aiohttp replaces one that has ended
+        unpacked = decoder.decompress_sync(piece, max_length=_UNPACKED)
+        has_ended = inner.is_finished() if isinstance(inner, brotli.Decompressor) else inner.eof
+        self.is_cut = not has_ended and (self.is_cut or bool(piece))
+        return unpacked
 
 
 def stream_of(headers: Mapping[str, str], redactor: Redactor, *, is_array: bool = False) -> RedactedStream:

@@ -1,5 +1,7 @@
 """Which parts of a request choose its answer: a replay gives the answer that the host would give, or none."""
 
+import contextlib
+import http.client
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.suite.hosts import HostSpec
-from tests.gateway.web.choosing import CLIENTS, Server, serving
+from tests.gateway.web.choosing import CLIENTS, Choosing, Server, serving
 from tests.gateway.web.conftest import Browser
 from tests.gateway.web.hostile import HOST
+from tests.gateway.web.test_secrets import ENCODERS
 
 ALICE = {"Authorization": "Bearer alice-4711-0815"}
 JSON = {"Content-Type": "application/json"}
@@ -218,6 +221,7 @@ def test_what_is_ignored_is_no_part_of_the_key(browse, host, rule: object, reque
         ("/", JSON, b'{"data": [{"_method": "DELETE"}]}'),
         ("/", JSON, b'/* a */ {"_method": "DELETE"}'),
         ("/graphql?query=mutation{a}", {}, None),
+        ("/graphql?query=mutation{a}", {}, b"no JSON"),
     ],
 )
 def test_a_disguised_write_is_refused_like_a_write(browse, host, outside, target, headers, body) -> None:
@@ -271,3 +275,24 @@ def test_an_operation_of_graphql_has_the_effect_of_its_kind(browse, host, outsid
     body = json.dumps(document).encode()
     browse("live", asking(("POST", "/graphql", JSON, body), ("POST", "/other", JSON, body), into=answers), host=kept)
     assert [200 if effect == "read" else 403, 403] == [status for status, *_ in answers]
+
+
+class Cut(Choosing):
+    """A host whose bodies end within the encoding that the path names, after a letter that can be read."""
+
+    def do_GET(self) -> None:
+        packed = ENCODERS[self.path.strip("/")](b"whole" * 9)
+        self.answer(200, packed[:-3], {"Content-Encoding": self.path.strip("/")})
+
+
+@pytest.mark.parametrize("kind", ["gzip", "deflate", "br", "zstd"])
+def test_a_body_that_ends_within_its_encoding_is_not_recorded(browse, host: HostSpec, kind: str) -> None:
+    with serving(Cut) as server:
+        cut = host.model_copy(update={"base_url": server.url})
+
+        def play(browser: Browser) -> None:
+            with contextlib.suppress(http.client.HTTPException, ConnectionError):
+                browser.ask_raw("GET", f"/{kind}")
+
+        assert 0 == browse("record", play, host=cut).recorded
+        assert {"miss": 1} == browse("replay", play, host=cut).tiers
