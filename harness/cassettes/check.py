@@ -47,7 +47,7 @@ def provenance_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {_WORDS[name]}" for name, count in named.items())
 
 
-_ENDINGS = (".yaml", ".json")
+ENDINGS = (".yaml", ".json")
 _SHOWN, _CONTEXT = 1_000, 60
 """The number of characters of a model request that are shown, and how many of them precede the first difference."""
 _LEAST_BYTES = 300
@@ -107,7 +107,7 @@ class ShownCassette(Frozen):
 
 def cassette_paths(cassettes: Path, suite: str) -> tuple[Path, ...]:
     """The cassette files of a suite, by case, readable or not."""
-    paths = sorted(path for path in (cassettes / suite).glob("*") if path.suffix in _ENDINGS)
+    paths = sorted(path for path in (cassettes / suite).glob("*") if path.suffix in ENDINGS)
     return tuple(path for path in paths if not path.name.startswith("."))
 
 

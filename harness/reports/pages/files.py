@@ -59,7 +59,7 @@ class _RunPages:
         self._before = None if against is None else against.manifest.run
         if self._before == self.name:
             raise UsageError(f"run {self.name!r} is not compared with itself", remedy="name another run: --against RUN")
-        self._project = Project.stored(project, {one.manifest.run: one.path for one in known})
+        self._project = Project.stored(project, *known)
         self._trials = {(one.case_id, str(one.attempt)) for one in self._project.index.lines(self.name)}
         self._texts = texts
         self._shows: list[tuple[re.Pattern[str], Shows]] = [

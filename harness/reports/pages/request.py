@@ -28,16 +28,19 @@ class Project:
     tries: RunningTries
     compared: dict[object, Comparison] = field(default_factory=dict)
     """A few comparisons of runs, by the states of both."""
+    opened: Mapping[str, RunFolder] = field(default_factory=dict)
+    """Runs that are opened once, as their pages are written to files; the app looks anew for each page."""
 
     @classmethod
-    def stored(cls, path: Path, runs: Mapping[str, Path] | None = None) -> Self:
-        """A project whose pages are shown. `runs`: folders of runs by name, which may lie outside of the project."""
-        index = RunIndex(path / "runs", runs or {})
-        return cls(path=path, index=index, annotations=Annotations(path), tries=RunningTries(path))
+    def stored(cls, path: Path, *opened: RunFolder) -> Self:
+        """A project whose pages are shown. `opened`: runs that may lie outside of the project."""
+        runs = {one.manifest.run: one for one in opened}
+        index = RunIndex(path / "runs", {name: one.path for name, one in runs.items()})
+        return cls(path=path, index=index, annotations=Annotations(path), tries=RunningTries(path), opened=runs)
 
     def run(self, name: str) -> RunFolder:
         """A run by its name. Raises UsageError where there is none, ResultsError where it is damaged."""
-        return RunFolder.open(self.index.place(name))
+        return self.opened.get(name) or RunFolder.open(self.index.place(name))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final
@@ -165,7 +166,7 @@ class _Kept:
     checked none of them yet, so that each is checked when it is there.
     """
 
-    @property
+    @cached_property
     def is_settled(self) -> bool:
         """Whether no trial can come any more but by a change of the folder itself."""
         return (

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from harness.cassettes.check import cassette_paths
+from harness.cassettes.check import ENDINGS
 from harness.errors import UsageError
 from harness.judging.transcripts import build_transcript
 from harness.judging.views import view as judge_view
@@ -250,7 +250,7 @@ def _is_recorded(ask: Ask, folder: RunFolder, own: Trial) -> bool:
     suite = folder.manifest.suite
     if not re.fullmatch(SUITE_NAME, suite):
         return False
-    return any(one.stem == own.case_id for one in cassette_paths(ask.project.path / "cassettes", suite))
+    return any((ask.project.path / "cassettes" / suite / f"{own.case_id}{one}").is_file() for one in ENDINGS)
 
 
 def _misses(own: Trial) -> Markup | None:
