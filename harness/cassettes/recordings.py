@@ -136,7 +136,7 @@ class Recording(Frozen):
     mark: Mark
     arguments: str
     """Canonical JSON, the input of the key."""
-    status: int = Field(ge=100, le=599)
+    status: int = Field(ge=100, le=999)
     headers: dict[str, str] = {}
     """The stored response headers, in lower case."""
     body: bytes = b""

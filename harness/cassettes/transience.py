@@ -1,8 +1,9 @@
 """Which answers are failures of the moment, judged by status, body and stream in one place: an agent receives them, and
 no cassette keeps them.
 
-Tools and web hosts   408, 425, 429, 502, 503 and 504. A 500 or a 409 is the service's answer to the call, and an
-                      agent that gets one must cope with it in a replay too. Their bodies are their own.
+Tools and web hosts   408, 425, 429, 502, 503 and 504, and 520 to 530, by which proxies say that they do not reach a
+                      service. A 500 or a 409 is the service's answer to the call, and an agent that gets one must
+                      cope with it in a replay too. Their bodies are their own.
 Models                these, 409 (the provider's own locks) and every 5xx: no failure of a provider depends on the
                       request. Also what a success contains in place of a reply: an error, before or after a part
                       of it; a stream without its end; a body that holds no reply.
@@ -17,7 +18,7 @@ from typing import Final
 from harness.cassettes.recordings import Kind, Outcome, Recording
 from harness.values import JsonObject, object_of, objects_of
 
-_TRANSIENT: Final = frozenset({408, 425, 429, 502, 503, 504})
+_TRANSIENT: Final = frozenset({408, 425, 429, 502, 503, 504, *range(520, 531)})
 _ENDS: Final = frozenset({"message_stop", "response.completed", "response.incomplete"})
 _BROKEN: Final = re.compile(r"\w*error|abort\w*|cancel\w*|insufficient_\w+", re.IGNORECASE)
 """Reasons to stop that providers give for a failure of their own."""

@@ -89,9 +89,9 @@ class Issued:
         for name, value in headers.items():
             low = name.lower()
             if low == "set-cookie":
-                cookie, _, rest = value.partition("=")
+                cookie, equals, rest = value.partition("=")
                 plain, semicolon, attributes = rest.partition(";")
-                text = f"{cookie}={self._known.get(plain.strip().strip(chr(34)), plain)}{semicolon}{attributes}"
+                text = f"{cookie}{equals}{self._known.get(plain.strip().strip(chr(34)), plain)}{semicolon}{attributes}"
                 text = _EXPIRES.sub(_relative, text)
                 found[low] = f"{found[low]}\n{text}" if low in found else text
             else:

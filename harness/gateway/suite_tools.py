@@ -30,7 +30,7 @@ from harness.traces.trial import Outage
 # Answers of servers outside of the run: a trial that met their outage is no measurement of the agent.
 
 _LOST = {"unreachable": "no connection could be made", "reset": "the connection was lost before the answer"}
-_FAILING = frozenset({429, 500, 502, 503, 504})
+_FAILING = frozenset({429, 500, 502, 503, 504, *range(520, 531)})
 _ASKED_AGAIN_AFTER_S = (0.0, 0.5, 1.5)
 _OWN_REQUEST_TAKES_S = 10.0
 

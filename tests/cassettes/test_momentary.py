@@ -20,7 +20,10 @@ from harness.cassettes.transience import is_transient
         (502, True, True),
         (503, True, True),
         (504, True, True),
-        (529, False, True),
+        (520, True, True),
+        (529, True, True),
+        (530, True, True),
+        (599, False, True),
     ],
 )
 def test_one_rule_says_which_answers_are_recorded(status: int, of_tool: bool, of_model: bool) -> None:

@@ -296,3 +296,19 @@ def test_a_body_that_ends_within_its_encoding_is_not_recorded(browse, host: Host
 
         assert 0 == browse("record", play, host=cut).recorded
         assert {"miss": 1} == browse("replay", play, host=cut).tiers
+
+
+class Odd(Choosing):
+    def do_GET(self) -> None:
+        self.send_response(999)
+        self.send_header("Set-Cookie", "nameless")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def test_a_status_and_a_cookie_out_of_the_ordinary_are_replayed_as_they_came(browse, host: HostSpec) -> None:
+    got: list[tuple[int, dict[str, str], bytes]] = []
+    with serving(Odd) as server:
+        for mode in ("record", "replay"):
+            browse(mode, asking(get(), into=got), host=host.model_copy(update={"base_url": server.url}))
+    assert [(999, "nameless")] * 2 == [(status, headers["set-cookie"]) for status, headers, _ in got]
