@@ -183,7 +183,9 @@ def least_cases(picks: int, looks: int) -> int:
 
 def costs_too_much(before: Sequence[Rollout], after: Sequence[Rollout], rules: AcceptanceRules) -> bool:
     """Whether mean cost or mean steps grow beyond the limit; a cost that is not known is left out."""
-    return any(becomes > was * (1 + rules.max_cost_increase) + _NOTHING for was, becomes in _use(before, after))
+    return any(
+        becomes > was * (1 + rules.max_cost_increase) + _NOTHING for was, becomes in _use(before, after).values()
+    )
 
 
 def _problem(
@@ -229,12 +231,12 @@ def _difference(objective: WeightedObjective, pair: tuple[Rollout, Rollout]) -> 
     return after - before
 
 
-def _use(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[float, float]]:
+def _use(before: Sequence[Rollout], after: Sequence[Rollout]) -> dict[str, tuple[float, float]]:
     """Mean cost, if both are known, and mean steps: before and after."""
-    costs = [whole_mean([one.cost_usd for one in some]) for some in (before, after)]
-    known = [] if costs[0] is None or costs[1] is None else [(costs[0], costs[1])]
-    steps = [sum(one.steps for one in some) / max(1, len(some)) for some in (before, after)]
-    return [*known, (steps[0], steps[1])]
+    cost, cost_after = (whole_mean([one.cost_usd for one in some]) for some in (before, after))
+    steps, steps_after = (sum(one.steps for one in some) / max(1, len(some)) for some in (before, after))
+    known = {} if cost is None or cost_after is None else {"mean cost": (cost, cost_after)}
+    return {**known, "the mean number of steps": (steps, steps_after)}
 
 
 class _TooDear(NamedTuple):
@@ -268,7 +270,6 @@ class _TooDear(NamedTuple):
 def _cost_and_step_rises(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[float, str]]:
     """By how much mean cost, if it is known, and mean steps rise; empty if one rises from nothing."""
     use = _use(before, after)
-    if any(was <= 0 < becomes for was, becomes in use):
+    if any(was <= 0 < becomes for was, becomes in use.values()):
         return []
-    names = ("mean cost", "the mean number of steps")[-len(use) :]
-    return [(becomes / was - 1 if was > 0 else 0.0, name) for (was, becomes), name in zip(use, names, strict=True)]
+    return [(becomes / was - 1 if was > 0 else 0.0, name) for name, (was, becomes) in use.items()]

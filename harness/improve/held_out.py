@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.errors import InvalidDocument, UsageError
+from harness.errors import UsageError
 from harness.judging.calibration_questions import deal_cases
-from harness.judging.labels import append_line, read_lines
+from harness.judging.labels import append_line, read_lines, read_whole
 from harness.values import Frozen, digest_of
 
 
@@ -71,13 +71,8 @@ def earlier_looks(path: Path, run: str | None, split: CaseSplit) -> tuple[HeldOu
     """Looks at any of the held-out cases, oldest first, besides those of `run`, which goes on. Raises InvalidDocument
     with the line.
     """
-    found = []
-    for number, look in read_lines(path, HeldOutUse):
-        if isinstance(look, str):
-            raise InvalidDocument(path, look, line=number)
-        if look.run != run and set(look.cases) & set(split.held_out):
-            found.append(look)
-    return tuple(found)
+    looks = (one for one in read_whole(path, HeldOutUse) if one.run != run)
+    return tuple(one for one in looks if set(one.cases) & set(split.held_out))
 
 
 def refuse_second_look(looks: Sequence[HeldOutUse], *, again: bool) -> None:

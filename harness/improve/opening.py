@@ -11,7 +11,6 @@ from threading import Event
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
 from harness.improve.candidates import (
-    Candidate,
     Component,
     agent_of,
     candidate_of,
@@ -34,7 +33,7 @@ from harness.improve.lineage import WeightedObjective
 from harness.improve.optimisation import Optimisation
 from harness.improve.outcome import AskedOptimisation, Mode, OptimisationOutcome, StoredOptimisation
 from harness.improve.reflector import RuleReflector, read_rule_book
-from harness.improve.rollouts import CostEstimate, Rollout, Rollouts, SearchBudget, SpendingMeter, Use, mean_use
+from harness.improve.rollouts import CostEstimate, Rollouts, SearchBudget, SpendingMeter, Use, mean_use
 from harness.improve.search import optimisers_of
 from harness.improve.sizing import OptimisationSettings, RolloutDemand, demand_of, minibatch_of
 from harness.improve.trial_verdict import TrialJudge, TrialVerdict, open_judge
@@ -119,11 +118,9 @@ class ResolvedRequest:
     @property
     def settings(self) -> OptimisationSettings:
         """With the minibatch, if none was asked for."""
-        asked = self._request.settings
-        if asked.minibatch is not None:
-            return asked
-        split = split_cases(self._cases)
-        return replace(asked, minibatch=minibatch_of(asked.rollouts, split, self.demand.revisions))
+        asked, split = self._request.settings, split_cases(self._cases)
+        wanted = asked.minibatch or minibatch_of(asked.rollouts, split, self.demand.revisions)
+        return replace(asked, minibatch=wanted)
 
     @property
     def _cases(self) -> tuple[str, ...]:
@@ -277,11 +274,11 @@ class PreparedOptimisation:
     @property
     def estimate(self) -> CostEstimate:
         """The most that it may take."""
-        return self._optimisation(_NoRollouts(), SpendingMeter()).estimate()
+        return self._optimisation(None, SpendingMeter()).estimate()
 
     def check(self) -> None:
         """Raises UsageError for what could not be determined, with the figure that would do."""
-        self._optimisation(_NoRollouts(), SpendingMeter(limits=self.request.limits)).check()
+        self._optimisation(None, SpendingMeter(limits=self.request.limits)).check()
 
     def run(self, say: Say = lambda _: None, stopping: Event | None = None) -> OptimisationOutcome:
         """Runs or continues it, and writes its outcome.
@@ -298,7 +295,7 @@ class PreparedOptimisation:
         lock = WriterLock(self.stored.folder)
         try:
             asking = SpendingMeter(limits=self.request.limits, budget=self.budget, stopping=stopping)
-            self._optimisation(_NoRollouts(), asking).probe()
+            self._optimisation(None, asking).probe()
             with self.resolved.rollouts(self.judge, self.budget, say, stopping) as rollouts:
                 outcome = self._optimisation(rollouts, meter).run(say)
             self.stored.finish(outcome)
@@ -306,7 +303,7 @@ class PreparedOptimisation:
             lock.close()
         return outcome
 
-    def _optimisation(self, rollouts: Rollouts, meter: SpendingMeter) -> Optimisation:
+    def _optimisation(self, rollouts: Rollouts | None, meter: SpendingMeter) -> Optimisation:
         request, resolved, suite = self.request, self.resolved, self.resolved.plan.suite
         name, again, cases = self.stored.folder.name, bool(self.looks), set(resolved.asked.cases)
         return Optimisation(
@@ -399,16 +396,6 @@ def _refuse_unjudged(rubric: Rubric, held_out: Sequence[str]) -> None:
             f"and none of these cases has one",
             remedy=f"a checklist for each of {', '.join(sorted(held_out))}, or a criterion of another kind",
         )
-
-
-class _NoRollouts:
-    """Stands for the rollouts while the request is checked, when none may be run."""
-
-    def run(
-        self, candidate: Candidate, cases: Sequence[str], *, component: str | None, sample: int = 0
-    ) -> Sequence[Rollout]:
-        """Never called."""
-        raise AssertionError(f"{candidate.id} was run before the checks: {cases}, {component}, {sample}")
 
 
 def said_in(case: Case, invocations: Sequence[AgentInvocation] = ()) -> tuple[str, ...]:

@@ -222,7 +222,8 @@ class Optimisation:
     cases: Mapping[str, Sequence[str]]
     """Case -> the texts in it, which no candidate may quote if it is measured by them."""
     objective: WeightedObjective
-    rollouts: Rollouts
+    rollouts: Rollouts | None
+    """None: it is checked and estimated, and not run."""
     reflector: Reflector
     optimisers: Mapping[str, Optimiser]
     """The first one's pick is taken; the others are run beside it."""
@@ -301,9 +302,7 @@ class Optimisation:
     def run(self, say: Callable[[str], None] = lambda _: None) -> OptimisationOutcome:
         """Goes on if an earlier session in the same folder stopped. Raises OutOfBudget, and as `check` does."""
         split = self.check()
-        path = None if self.folder is None else self.folder / "journal.jsonl"
-        cache = RolloutCache(self.rollouts, self.reflector, self.component, self.meter, path)
-        self._probe_reflector(cache)
+        cache = self._open_cache()
         refuse_unread(cache, self.start, self.components, self._read_in(split), say)
         tried = mean_use(cache.rollouts(self.start, self._read_in(split)[:1]))
         self._refuse_small_budget(tried, self._fewest(split))
@@ -335,8 +334,7 @@ class Optimisation:
         UsageError for a reflector that gives no text.
         """
         self.check()
-        path = None if self.folder is None else self.folder / "journal.jsonl"
-        self._probe_reflector(RolloutCache(self.rollouts, self.reflector, self.component, self.meter, path))
+        self._open_cache()
 
     def _searched(self, name: str, optimiser: Optimiser, task: OptimisationTask, say: Callable[[str], None]) -> Search:
         settings = self.settings
@@ -437,8 +435,10 @@ class Optimisation:
         ]
         return Noise(scores=_known_scores(scores), safety=_known_scores(safety))
 
-    def _probe_reflector(self, cache: RolloutCache) -> None:
-        """One revision without feedback, before any rollout: a reflector that gives no text is useless."""
+    def _open_cache(self) -> RolloutCache:
+        """With one revision without feedback, before any rollout: a reflector that gives no text is useless."""
+        path = None if self.folder is None else self.folder / "journal.jsonl"
+        cache = RolloutCache(self.rollouts, self.reflector, self.component, self.meter, path)
         component = self.components[0]
         file = component.texts[0]
         request = ReflectionRequest(
@@ -450,6 +450,7 @@ class Optimisation:
                 f"the reflector revised no text; it answered {answer[:200]!r}",
                 remedy="name another model with --reflector; no rollout was run",
             )
+        return cache
 
     def _read_in(self, split: CaseSplit) -> Sequence[str]:
         """The training cases in which each component's texts have to be read."""

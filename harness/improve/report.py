@@ -11,19 +11,13 @@ from harness.improve.outcome import OptimisationOutcome, OptimiserResult
 
 def tree_lines(records: Mapping[str, CandidateRecord], accepted: str | None = None) -> Iterator[str]:
     """One line a candidate, each below its parent."""
-    for name, depth in placed(records):
-        yield f"{'  ' * depth}{_candidate_line(records[name], accepted)}"
-
-
-def placed(records: Mapping[str, CandidateRecord]) -> Iterator[tuple[str, int]]:
-    """Each candidate with its depth in the tree, behind its parent."""
     children: dict[str | None, list[str]] = {}
     for one in records.values():
         children.setdefault(one.parent if one.parent in records else None, []).append(one.candidate)
     waiting = [(name, 0) for name in reversed(children.get(None, []))]
     while waiting:
         name, depth = waiting.pop()
-        yield name, depth
+        yield f"{'  ' * depth}{_candidate_line(records[name], accepted)}"
         waiting += [(child, depth + 1) for child in reversed(children.get(name, []))]
 
 

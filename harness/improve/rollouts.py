@@ -229,7 +229,7 @@ class RolloutCache:
 
     def __init__(
         self,
-        rollouts: Rollouts,
+        rollouts: Rollouts | None,
         reflector: Reflector,
         component: str | None,
         meter: SpendingMeter,
@@ -257,6 +257,7 @@ class RolloutCache:
         for start in range(0, len(wanted), _AT_ONCE):
             self.meter.check()
             some = wanted[start : start + _AT_ONCE]
+            assert self._rollouts is not None  # an optimisation without rollouts is not run
             found = self._rollouts.run(candidate, some, component=self._component, sample=sample)
             with closing(found) if isinstance(found, Generator) else nullcontext():
                 self._stored_as_they_end(found, keys)

@@ -157,7 +157,8 @@ class AnnotationQueue:
         with self._lock:
             self._labels = {item: label for item, label in answered.items() if label is not None}
             self._labels_of_others = {
-                item: _labels_of_others(one, self.annotator.name) for item, one in labelled.items()
+                item: tuple(label for label in one.labels if label.annotator != self.annotator.name)
+                for item, one in labelled.items()
             }
             is_judge = self.annotator.role == "adjudicator"
             self.queue = self._to_adjudicate(self._work, labelled) if is_judge else self._to_label(self._work)
@@ -299,7 +300,3 @@ def _answer_of(labelled: LabelledItem, annotator: AnnotatorSession) -> Label | N
         decided = labelled.adjudication
         return decided if decided is not None and decided.annotator == annotator.name else None
     return next((label for label in labelled.labels if label.annotator == annotator.name), None)
-
-
-def _labels_of_others(labelled: LabelledItem, name: str) -> tuple[Label, ...]:
-    return tuple(label for label in labelled.labels if label.annotator != name)

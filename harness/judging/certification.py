@@ -13,12 +13,12 @@ labels in any run of the project. A criterion with too few unused labels to cert
 even a judge without an error is not looked at, so that its labels stay unused.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
-from harness.errors import InvalidDocument
 from harness.judging.agreement import item_of
 from harness.judging.labels import (
     LabelFile,
@@ -26,7 +26,7 @@ from harness.judging.labels import (
     SortedLabels,
     append_line,
     label_path,
-    read_lines,
+    read_whole,
     sort_labels,
 )
 from harness.judging.questions import answer_form
@@ -120,12 +120,7 @@ def record_path(project: Path, suite: str, rubric: str) -> Path:
 
 def read_records(path: Path) -> tuple[JudgeRecord, ...]:
     """The records, oldest first; empty if there is no file. Raises InvalidDocument with the line."""
-    found = []
-    for number, record in read_lines(path, JudgeRecord):
-        if isinstance(record, str):
-            raise InvalidDocument(path, record, line=number)
-        found.append(record)
-    return tuple(found)
+    return tuple(read_whole(path, JudgeRecord))
 
 
 def add_record(path: Path, record: JudgeRecord) -> None:
@@ -302,15 +297,14 @@ def labels_needed(rate: float, judges: int = 1) -> int:
 
 def _class_rate(answers: Mapping[LabelItem, str], items: Mapping[LabelItem, str], right: str) -> ClassRate:
     by_case: dict[str, list[float]] = {}
-    own = [answers[item] for item, people in items.items() if people == right]
-    for item, people in items.items():
-        if people == right:
-            by_case.setdefault(item.case_id, []).append(float(answers[item] == right))
+    for item in (own := {item: answers[item] for item, people in items.items() if people == right}):
+        by_case.setdefault(item.case_id, []).append(float(own[item] == right))
+    counts = Counter(own.values())
     return ClassRate(
         labels=len(own),
-        right=own.count(right),
-        not_eligible=own.count("not_eligible"),
-        unanswered=own.count("judge_failed"),
+        right=counts[right],
+        not_eligible=counts["not_eligible"],
+        unanswered=counts["judge_failed"],
         effective=effective_n(by_case),
     )
 

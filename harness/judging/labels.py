@@ -153,6 +153,16 @@ def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[int, Line | str]
             yield number, _parsed_line(line, shape)
 
 
+def read_whole(path: Path, shape: type[Line]) -> list[Line]:
+    """The values of all lines. Raises InvalidDocument with the number of a line that cannot be read."""
+    found = []
+    for number, line in read_lines(path, shape):
+        if isinstance(line, str):
+            raise InvalidDocument(path, line, line=number)
+        found.append(line)
+    return found
+
+
 def _is_torn(descriptor: int) -> bool:
     """Whether a killed writer left the last line incomplete."""
     size = os.fstat(descriptor).st_size

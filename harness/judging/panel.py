@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock, Thread
 
 from harness.errors import HarnessError
@@ -23,15 +23,6 @@ class PanelTask:
 
     subject: JudgedTrial
     criteria: tuple[Criterion, ...]
-
-
-@dataclass(kw_only=True)
-class _Ready:
-    """A trial that is ready for the workers."""
-
-    subject: JudgedTrial
-    decided: list[Judgement] = field(default_factory=list)
-    criteria: list[Criterion] = field(default_factory=list)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -78,34 +69,30 @@ class Panel:
             ready = await asyncio.to_thread(self._next, tasks)
             if ready is None:
                 return
-            await self._put(ready)
+            await self._put(*ready)
 
-    def _next(self, tasks: Iterator[PanelTask]) -> "_Ready | None":
-        """The next trial; criteria that need no model are judged already, and the evidence for the others is built."""
+    def _next(self, tasks: Iterator[PanelTask]) -> tuple[PanelTask, list[Judgement]] | None:
+        """The next trial with the criteria that need a model, whose evidence is built; and what code has decided."""
         task = next(tasks, None)
         if task is None:
             return None
-        ready = _Ready(subject=task.subject)
-        for criterion in task.criteria:
-            decided = self.judge.decided(task.subject, criterion)
-            if decided is not None:
-                ready.decided.append(decided)
-            else:
-                ready.criteria.append(criterion)
-                task.subject.shown(criterion)
-        return ready
+        found = [(criterion, self.judge.decided(task.subject, criterion)) for criterion in task.criteria]
+        left = tuple(criterion for criterion, decided in found if decided is None)
+        for criterion in left:
+            task.subject.shown(criterion)
+        return replace(task, criteria=left), [decided for _, decided in found if decided is not None]
 
-    async def _put(self, ready: "_Ready") -> None:
-        for judgement in ready.decided:
+    async def _put(self, task: PanelTask, decided: list[Judgement]) -> None:
+        for judgement in decided:
             self.keep(judgement)
-        if not ready.criteria:
+        if not task.criteria:
             return
-        case = ready.subject.trial.case_id
+        case = task.subject.trial.case_id
         names = [case, *(f"{case}~{number}" for number in range(2, self.judge.settings.samples + 1))]
         cassettes = [self.judge.asker.open_cassette(name) for name in names]
-        opened = _Opened(subject=ready.subject, cassettes=cassettes, left=len(ready.criteria))
+        opened = _Opened(subject=task.subject, cassettes=cassettes, left=len(task.criteria))
         self._open_loop.append(opened)
-        for criterion in ready.criteria:
+        for criterion in task.criteria:
             await self._questions.put((opened, criterion))
 
     async def _work(self) -> None:

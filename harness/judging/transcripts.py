@@ -17,7 +17,7 @@ from harness.suite.conversations import Conversation, Persona
 from harness.text import shortened
 from harness.traces.trajectory import EvidenceKind, Observation, Step, ToolCall, Trajectory
 from harness.traces.trial import REWARD, Trial
-from harness.values import Frozen, JsonObject, parse_json
+from harness.values import Frozen, parse_json
 
 CHARS_PER_TOKEN = 4
 """A rough rule, applied equally to both sides of every displayed saving."""
@@ -439,9 +439,8 @@ def _end_pieces(trial: Trial) -> Iterator[Piece]:
 
 def _files(trial: Trial) -> list[JsonValue]:
     changes = trial.end_state.changes if trial.end_state is not None else ()
-    files: list[JsonValue] = [_file(change.path, change.change, change.size) for change in changes[:_FILES_SHOWN]]
+    files: list[JsonValue] = [
+        {"path": one.path, "change": one.change} | ({} if one.size is None else {"bytes": one.size})
+        for one in changes[:_FILES_SHOWN]
+    ]
     return files + ([f"[{len(changes) - _FILES_SHOWN} more]"] if len(changes) > _FILES_SHOWN else [])
-
-
-def _file(path: str, change: str, size: int | None) -> JsonObject:
-    return {"path": path, "change": change} | ({} if size is None else {"bytes": size})

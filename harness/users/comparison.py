@@ -92,21 +92,17 @@ def _shown(words: Sequence[str]) -> str:
 
 def _calls_differ(then: Sequence[HeardCall], now: Sequence[HeardCall]) -> str | None:
     """Writes are compared in their order, reads in any: tools that are read at once answer in no fixed order."""
-    was, is_ = _writes(then), _writes(now)
+    was, is_ = _made(then, "write"), _made(now, "write")
     for place in range(max(len(was), len(is_))):
         expected, found = was[place : place + 1], is_[place : place + 1]
         if expected != found:
             return _of_calls("write", expected, found)
-    gone, new = Counter(_reads(then)), Counter(_reads(now))
+    gone, new = Counter(_made(then, "read")), Counter(_made(now, "read"))
     return None if gone == new else _of_calls("read", [*(gone - new)], [*(new - gone)])
 
 
-def _writes(calls: Sequence[HeardCall]) -> list[str]:
-    return [_canonical(call) for call in calls if call.effect == "write"]
-
-
-def _reads(calls: Sequence[HeardCall]) -> list[str]:
-    return [_canonical(call) for call in calls if call.effect == "read"]
+def _made(calls: Sequence[HeardCall], effect: str) -> list[str]:
+    return [_canonical(call) for call in calls if call.effect == effect]
 
 
 def _canonical(call: HeardCall) -> str:
