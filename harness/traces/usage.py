@@ -47,6 +47,8 @@ _KINDS: Final = (
 """The first that matches a whole name, in snake case, with dots between the levels."""
 _INSIDE: Final = re.compile(r".*details.*|cache_(read|creation)\.input_tokens|(num_)?cached_.*|prompt_cache_hit_tokens")
 """Names of cached tokens that are defined as a part of the input."""
+_SHARE: Final = re.compile(r"_[0-9]+[smhd]_")
+"""In names of what was written for one time to live: such counts add up."""
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _DEEPEST: Final = 3
 
@@ -59,11 +61,14 @@ def usage_in(*reports: JsonObject, cache_beside: bool | None = None) -> Used:
     """
     said: dict[str, int] = {}
     cached_inside = False
-    for name, count in (pair for report in reports for pair in _counts(report, "", _DEEPEST)):
-        kind = next((kind for kind, form in _KINDS if form.fullmatch(name)), None)
-        if kind is not None:
-            said[kind] = max(count, said.get(kind, 0))
-            cached_inside |= kind.startswith("cache") and _INSIDE.fullmatch(name) is not None
+    for report in reports:
+        shares: dict[str, int] = {}
+        for name, count in _counts(report, "", _DEEPEST):
+            kind = next((kind for kind, form in _KINDS if form.fullmatch(name)), None)
+            if kind is not None:
+                shares[kind] = shares.get(kind, 0) + (count if _SHARE.search(name) else 0)
+                said[kind] = max(count, shares[kind], said.get(kind, 0))
+                cached_inside |= kind.startswith("cache") and _INSIDE.fullmatch(name) is not None
     return _reconciled(said, False if cached_inside and cache_beside is None else cache_beside)
 
 

@@ -73,10 +73,10 @@ ROME = ({**WEATHER, "args": {"city": "Rome"}}, False)
 
 def test_another_name_without_any_id_begins_a_new_call(play, every_suite, models: ModelServer) -> None:
     models.said = [chat(zero(None, "", "now"), zero(None, "", "today"))]
-    asked = ASKED | {"stream": True}
-    record = play("live", lambda agent: agent.ask_raw("POST", CHAT, asked), model="live", suite=every_suite)
-    (step,) = (step for step in trajectory_from(record.spans).steps if step.source == "agent")
-    assert ["now", "today"] == [call.name for call in step.calls]
+    asked = CHAT, ASKED | {"stream": True}
+    record = play("live", lambda agent: agent.ask_raw("POST", *asked), model="live", suite=every_suite)
+    steps = trajectory_from(record.spans).steps
+    assert ["now", "today"] == [call.name for step in steps for call in step.calls]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.gateway.models.other_agents import GEMINI
 
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
 ASKED: dict[str, Any] = {"model": "small-1", "messages": [{"role": "user", "content": "Hi"}]}
-CACHED = {"cached_tokens": 1000}
+CACHED, TIMES = {"cached_tokens": 1000}, {"ephemeral_5m_input_tokens": 60, "ephemeral_1h_input_tokens": 40}
 FRESH, START = {"input_tokens": 200, "output_tokens": 50}, {"input_tokens": 200, "output_tokens": 1}
 CACHE = {"cache_read_input_tokens": 1000, "cache_creation_input_tokens": 100}
 SUM = {"prompt_tokens": 1300, "completion_tokens": 50, "total_tokens": 1350}
@@ -68,6 +68,7 @@ def streamed(start: Any, end: Any) -> bytes:
             KNOWN,
         ),
         (MESSAGES, whole(FRESH | CACHE, MESSAGES), KNOWN),
+        (MESSAGES, whole(FRESH | {"cache_read_input_tokens": 1000, "cache_creation": TIMES}, MESSAGES), KNOWN),
         (MESSAGES, whole(FRESH | CACHE | {"input_tokens": 1300}, MESSAGES), (2400, 50)),  # always beside
         (MESSAGES, streamed(START | CACHE, {"output_tokens": 50}), KNOWN),
         (MESSAGES, streamed(START | CACHE, {"output_tokens": 50, "input_tokens": None}), KNOWN),
