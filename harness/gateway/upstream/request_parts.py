@@ -2,7 +2,7 @@
 
 Every header is a part, except a named list of noise: what a client adds by itself, and what belongs to one connection
 or one trace. A header that the answer's `Vary` names is a part of the key in any case. `Accept` and its relatives are
-compared by their meaning: types of equal weight in any order, and no header at all is `*/*`. One that takes everything
+compared by their meaning: by weight, then in their order, and no header at all is `*/*`. One that takes everything
 alike, and names no more than JSON and plain text, is what clients send by default, and noise. Credentials are
 pseudonyms of their values: see `harness.cassettes.redaction`.
 """
@@ -134,17 +134,17 @@ def named_by_connection(headers: Mapping[str, str]) -> set[str]:
 def _preference(value: str) -> tuple[str, bool]:
     """The ranges by weight, and whether some are preferred; "" for the ranges that take everything."""
     ranges: dict[str, float] = {}
-    for part in filter(None, (one.strip().lower() for one in value.split(","))):
+    for part in filter(None, map(str.strip, value.split(","))):
         kind, *parameters = [one.strip() for one in part.split(";")]
-        weight = next((one[2:] for one in parameters if one.startswith("q=")), "1")
-        kept = ";".join([kind, *(one for one in parameters if not one.startswith("q="))])
+        weight = next((one[2:] for one in parameters if one[:2] in {"q=", "Q="}), "1")
+        kept = ";".join([kind.lower(), *(one for one in parameters if one[:2] not in {"q=", "Q="})])
         try:
             ranges[kept] = float(weight)
         except ValueError:
             return value, True
     takes_all = not ranges.keys().isdisjoint(_EVERYTHING) and len({*ranges.values()}) == 1
     prefers = bool(ranges) and not (takes_all and ranges.keys() <= _EVERYTHING | _USUAL)
-    ordered = sorted(ranges.items(), key=lambda one: (-one[1], one[0]))
+    ordered = sorted(ranges.items(), key=lambda one: -one[1])
     text = ", ".join(kind if weight == 1.0 else f"{kind};q={weight:g}" for kind, weight in ordered)
     return "" if text in {"*", "*/*"} else text, prefers
 
@@ -228,7 +228,7 @@ def body_of(body: bytes, content_type: str | None, redactor: Redactor) -> tuple[
         )
         fields = _multipart(body, boundary.encode("utf-8", "surrogateescape"), redactor)
         plain = body.replace(boundary.encode("utf-8", "surrogateescape"), b"boundary") if boundary else body
-        told = None if kind == "multipart/form-data" else kind
+        told = None if (kind, parameters) == ("multipart/form-data", "") else kind + parameters
         return (_digest(plain, redactor) if fields is None else {"multipart": fields}), told
     as_json = _json(body, redactor)
     if as_json is not None:
@@ -237,10 +237,11 @@ def body_of(body: bytes, content_type: str | None, redactor: Redactor) -> tuple[
 
 
 def _media_type(content_type: str) -> tuple[str, str]:
-    """The type, and its parameters but the usual ones, all in lower case."""
-    kind, *rest = [part.strip().lower() for part in content_type.split(";")]
-    odd = [part for part in rest if part and not part.startswith("boundary=") and part not in _UTF8]
-    return kind, "".join(f";{part}" for part in odd)
+    """The type in lower case, and its parameters but the usual ones."""
+    kind, *rest = [part.strip() for part in content_type.split(";")]
+    plain = (part.lower() if part[:8].lower() == "charset=" else part for part in rest)
+    odd = [part for part in plain if part and part[:9].lower() != "boundary=" and part not in _UTF8]
+    return kind.lower(), "".join(f";{part}" for part in odd)
 
 
 _UTF8: Final = frozenset({"charset=utf-8", 'charset="utf-8"', "charset=utf8"})
