@@ -3,9 +3,12 @@
 import hashlib
 import os
 import re
+import signal
 import socket
+import subprocess
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -137,6 +140,25 @@ FETCHING = ("SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "http_proxy", "https_proxy", "
 """How the network is reached from here; proxies are written in small letters or in capitals."""
 PIP = (*FETCHING, "XDG_", "PIP_", "PYTHON")
 APT = (*FETCHING, "APT_", "DEB")
+
+
+@contextmanager
+def ended_after(process: "subprocess.Popen[bytes]", within_s: float) -> Iterator["subprocess.Popen[bytes]"]:
+    """Guarantees that the process, the leader of a group, and its group have ended when the block is left: it is asked
+    to end, and killed if it has not after `within_s`.
+    """
+    try:
+        yield process
+    finally:
+        try:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=within_s)
+        finally:
+            with suppress(ProcessLookupError):  # no process of the group remains
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def subprocess_environment(*beginnings: str) -> dict[str, str]:

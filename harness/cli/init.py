@@ -115,7 +115,8 @@ def init_command(folder: Path, ci: "Service | None", install: str | None, schema
 
 def _write_project(folder: Path) -> None:
     files = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    targets = {path: _target(folder, path) for path in files}
+    names = {path: path.relative_to(_TEMPLATE) for path in files}
+    targets = {path: folder / name.with_name(_RENAMED.get(name.name, name.name)) for path, name in names.items()}
     taken = [str(target) for target in targets.values() if target.exists()]
     if taken:
         raise UsageError(f"files exist already: {', '.join(taken)}", remedy="choose another folder, or remove them")
@@ -125,11 +126,6 @@ def _write_project(folder: Path) -> None:
         click.echo(f"wrote {target}")
     for written in write_schemas(folder):
         click.echo(f"wrote {written}")
-
-
-def _target(folder: Path, path: Path) -> Path:
-    relative = path.relative_to(_TEMPLATE)
-    return folder / relative.with_name(_RENAMED.get(relative.name, relative.name))
 
 
 # Packs the running installation as a wheel, so that other machines install exactly this program.
@@ -267,6 +263,7 @@ _SUITE_LINES: Final = {
     "shell": "suite {name} {options}",
 }
 """How each service's file names a suite."""
+_LOOPBACK: Final = re.compile(r"(.+\.)?localhost|127(\.\d+){3}|::1|0\.0\.0\.0")
 
 
 def write_workflows(project: Path, service: Service, install: str | None = None) -> dict[Path, str]:
@@ -325,22 +322,13 @@ def unreachable(project: Path) -> Iterator[str]:
     """What a job elsewhere cannot reach, or measures nothing of: servers of this machine, and doubles of models."""
     for suite in (load_suite(project, name) for name in suite_names(project)):
         model = suite.model
-        places = {f"server {name}": server.base_url for name, server in suite.reached.items()}
+        places = {f"server {name}": one.base_url for name, one in suite.reached.items() if not one.command}
         places |= {f"model {name}": one.base_url for name, one in (model.servers if model else {}).items()}
         for field, url in places.items():
-            if url is not None and _is_loopback(url):
-                yield f"{suite.name}: {field}: {url} is this machine: start it in the workflow before the live step"
+            if url is not None and _LOOPBACK.fullmatch(urlsplit(url).hostname or ""):
+                yield f"{suite.name}: {field}: {url} is this machine: `command` in suite.yaml starts it"
         if model is not None and model.double:
             yield f"{suite.name}: model: it is a double: a live run in the workflow says nothing about a model"
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    return (
-        host == "localhost"
-        or host.endswith(".localhost")
-        or re.fullmatch(r"127(\.\d+){3}|::1|0\.0\.0\.0", host) is not None
-    )
 
 
 def _has_outside(suite: Suite) -> bool:

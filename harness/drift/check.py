@@ -31,6 +31,7 @@ from harness.drift.replayable import ReplayableRead, find_replayable_reads, is_a
 from harness.errors import HarnessError, ServiceError, UsageError
 from harness.gateway.upstream.transport import LoopThread
 from harness.runs.execution.environment import Say, open_services
+from harness.runs.execution.preflight import started_servers
 from harness.runs.plan.plan import secret_values
 from harness.runs.store.drift_report import DriftFinding, DriftReport, write_drift
 from harness.runs.store.manifest import RunNameTaken, begin_run, default_run_name
@@ -53,11 +54,13 @@ class ServerAccess:
         """A prober of these servers; services are started, from the snapshot, only if one of them is a service."""
         suite, secrets = self.suite, secret_values(self.suite)
         if not any(suite.reached[name].service is not None for name in servers if name in suite.reached):
-            with open_prober(_without_services(suite), {}, secrets, self.per_s) as opened:
+            plain = _without_services(suite)
+            with started_servers(suite, servers, self.say), open_prober(plain, {}, secrets, self.per_s) as opened:
                 yield opened
             return
         self.say("starting the environment's services")
         with (
+            started_servers(suite, servers, self.say),
             open_services(self.project, suite.environment, snapshot) as services,
             open_prober(suite, services, secrets, self.per_s) as opened,
         ):

@@ -35,7 +35,7 @@ def suite_digest(suite: Suite) -> str:
     _drop_unused(asked)
     _drop_unset_limits(asked)
     for host in asked.get("hosts", ()):  # how a live host is recorded, and its kind, are not in the digest
-        del host["reset"], host["double"]
+        del host["reset"], host["double"], host["command"]
     return digest_of({"asked": asked, "code": _code_digests(suite)})
 
 

@@ -65,6 +65,8 @@ class HostSpec(Frozen):
     """States that the host's state may be discarded; live writes are allowed only then."""
     double: bool = False
     """States that a double answers in place of the real host; see ToolServer.double."""
+    command: tuple[str, ...] = ()
+    """A program that serves `base_url`, started for each live run; see ToolServer.command."""
     reset: Reset | None = None
     """As of a server; a request needs `base_url`."""
     only_browser: bool = False
@@ -106,6 +108,8 @@ class HostSpec(Frozen):
     def _has_one_place(self) -> "HostSpec":
         if self.base_url is not None and self.service is not None:
             raise ValueError("a host has at most one of `base_url` and `service`")
+        if self.command and self.base_url is None:
+            raise ValueError("`command` needs `base_url`: the address that it serves")
         if self.reset is not None and self.reset.path is not None and self.base_url is None:
             raise ValueError("a `reset` by request needs `base_url`: the address that it is sent to")
         return self

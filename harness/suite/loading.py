@@ -195,11 +195,12 @@ def _check_tools(document: Document, raw: SuiteFile, found: Tools) -> None:
     for name, server in raw.servers.items():
         if (server.service is None) == (server.base_url is None):
             document.refuse("servers", name, problem="needs exactly one of `service` and `base_url`")
-        if server.service is not None and server.reset is not None:
+        if server.service is not None and (server.reset is not None or server.command):
+            what = "command" if server.command else "reset"
             document.refuse(
                 "servers",
                 name,
-                problem="`reset` is for a live server; a service begins each trial restored",
+                problem=f"`{what}` is for a live server; a service begins each trial restored",
                 remedy="remove it, or give the server a `base_url` instead of a `service`",
             )
 

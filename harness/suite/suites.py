@@ -147,6 +147,10 @@ class ToolServer(Frozen):
     """States that it replaces the real server: a stub, a fake, a service written for the tests. Its recordings are
     marked, and so are reports whose figures depend on them.
     """
+    command: tuple[str, ...] = ()
+    """A program that serves `base_url`: started in the suite's folder for each run that calls the server live, with the
+    suite's secrets in its environment, and ended with the run. Empty: the server runs already.
+    """
     reset: Reset | None = None
     """What brings the live server back to a known state before each trial."""
     mcp: McpServer | None = None
@@ -267,6 +271,7 @@ def _server_of(host: HostSpec) -> ToolServer:
         headers=host.headers,
         disposable=host.disposable,
         double=host.double,
+        command=host.command,
         reset=host.reset,
     )
 

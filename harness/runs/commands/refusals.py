@@ -15,11 +15,6 @@ from harness.traces.trial import ProgramExit, Trial
 
 _NOT_FOUND = 127
 _LINES = 15
-_TERMINAL = re.compile(
-    r"not a (?:tty|terminal)|inappropriate ioctl|must be run in (?:a|an interactive) terminal|stdin is not a|no tty"
-    r"|raw mode is not supported|requires a (?:tty|terminal)|the input device is not a TTY|EOFError",
-    re.IGNORECASE,
-)
 _NETWORK = re.compile(
     r"could not resolve|name or service not known|temporary failure in name resolution|\bENOTFOUND|EAI_AGAIN"
     r"|getaddrinfo|connection (?:error|refused)|ECONNREFUSED|network is unreachable|nodename nor servname|urlopen error"
@@ -106,11 +101,6 @@ def _remedy_of_failure(
     trial = stored.trial
     if trial.exit is not None and trial.exit.code == _NOT_FOUND:
         return _remedy_of_missing(request, program_of(command))
-    if _TERMINAL.search(printed):
-        return (
-            "it wants a terminal; it has none and an empty standard input: use its mode for scripts, such as"
-            " `claude -p`, `codex exec` or --yes"
-        )
     if trial.outcome == "limit_reached":
         return (
             f"allow more (--seconds, now {request.seconds:g}); a program that waits for input ends only by its time"
@@ -118,7 +108,8 @@ def _remedy_of_failure(
         )
     return (
         _remedy_of_unreached(request, suite, stored, printed)
-        or "a case is made of a command that ends with exit status 0: correct it, or add `|| true` if that is meant"
+        or "a case is made of a command that ends with exit status 0: correct it, or add `|| true` if that is"
+        " meant; it has no terminal and an empty standard input: use its mode for scripts, such as `claude -p`"
     )
 
 

@@ -1,24 +1,38 @@
 """Whether the live servers, hosts and models that a run needs can be reached, before its first trial."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+import shlex
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from os import SEEK_END
+from tempfile import TemporaryFile
+from urllib.parse import urlsplit
 
 import aiohttp
 
+from harness.cassettes.redaction import Redactor
 from harness.errors import ServiceError, UsageError
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstream.http_tools import declared_resets
 from harness.gateway.upstream.sources import external_servers
 from harness.gateway.upstream.tool_servers import upstreams
 from harness.gateway.upstream.transport import open_client
+from harness.processes import ended_after, subprocess_environment
 from harness.runs.execution.executors import runs_elsewhere
-from harness.runs.plan.plan import RunPlan
+from harness.runs.plan.plan import RunPlan, secret_values
+from harness.sandbox.ownership import owned_environment
 from harness.suite.cases import Case
 from harness.suite.suites import Suite, ToolServer, allowed_hosts, case_of
 from harness.users.users import asked_models
 
 _WITHIN_S = 10.0
+_STARTS_WITHIN_S, _ENDS_WITHIN_S = 60.0, 5.0
+_SHOWN = 2000
+"""Bytes of a server's output in a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +63,73 @@ def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
             "some servers that this run needs cannot be reached:\n" + "\n".join(f"  {problem}" for problem in problems),
             remedy="start them, or replay: --live none",
         )
+
+
+@contextmanager
+def started_servers(suite: Suite, names: Collection[str], say: Callable[[str], None]) -> Iterator[None]:
+    """Those of the servers and hosts that have a `command` run inside the block, each in a group of its own.
+
+    Raises ServiceError for one that does not come to answer, and for an address at which something else answers.
+    """
+    with ExitStack() as stack:
+        for name, server in sorted(suite.reached.items()):
+            if server.command and name in names:
+                stack.enter_context(_started_server(name, server, suite, say))
+        yield
+
+
+def live_servers(plan: RunPlan) -> set[str]:
+    """The servers and hosts that the planned cases reach live."""
+    return _needed(plan) if plan.tools in ("live", "record") else set()
+
+
+@contextmanager
+def _started_server(name: str, server: ToolServer, suite: Suite, say: Callable[[str], None]) -> Iterator[None]:
+    place, secrets = f"server {name!r}, which `{shlex.join(server.command)}` serves,", secret_values(suite)
+    if _listens(server):
+        raise ServiceError(
+            f"{place} cannot be started: something answers at {server.base_url} already",
+            remedy=f"end it, or take `command` of {name!r} out of {suite.folder / 'suite.yaml'}",
+        )
+    with TemporaryFile() as output:
+
+        def ended(process: "subprocess.Popen[bytes]", when: str) -> str:
+            size = output.seek(0, SEEK_END)
+            output.seek(max(0, size - _SHOWN))
+            said = Redactor(secrets).text(output.read().decode("utf-8", "replace")).strip()
+            how = "gave no answer" if process.returncode is None else f"ended with status {process.returncode}"
+            return f"{place} {how} {when}; it printed: {said or 'nothing'}"
+
+        try:
+            env, nothing = subprocess_environment() | owned_environment() | secrets, subprocess.DEVNULL
+            started = subprocess.Popen(
+                server.command, 0, None, nothing, output, output, cwd=suite.folder, env=env, start_new_session=True
+            )
+        except OSError as error:
+            raise ServiceError(f"{place} cannot be started: {error}", remedy="correct its `command`") from None
+        with ended_after(started, _ENDS_WITHIN_S) as process:
+            until = time.monotonic() + _STARTS_WITHIN_S
+            while not _listens(server):
+                if process.poll() is not None or time.monotonic() > until:
+                    raise ServiceError(
+                        ended(process, f"before anything answered at {server.base_url}"),
+                        remedy="`command` must serve that address and go on until the run ends it",
+                    )
+                time.sleep(0.1)
+            try:
+                yield
+            finally:
+                if process.poll() is not None:
+                    say(ended(process, "during the run"))
+
+
+def _listens(server: ToolServer) -> bool:
+    address = urlsplit(server.base_url or "")
+    try:
+        socket.create_connection((address.hostname or "", address.port or 80), timeout=1.0).close()
+    except OSError:
+        return False
+    return True
 
 
 def warn_of_shared_state(plan: RunPlan, say: Callable[[str], None]) -> None:
@@ -118,12 +199,8 @@ def _tool_targets(plan: RunPlan, secrets: Mapping[str, str]) -> list[_Target]:
             ports=_ports(suite, name),
         )
         for name, server in own.reached.items()
-        if _has_address(server)
+        if server.base_url
     ]
-
-
-def _has_address(server: ToolServer) -> bool:
-    return bool(server.base_url)
 
 
 def _ports(suite: Suite, name: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from harness.gateway.upstream.tool_servers import check_servers
 from harness.runs.execution.environment import Needs, Say, needs_of, open_world, pins, refuse_unmet
 from harness.runs.execution.executor import Executor, Job
 from harness.runs.execution.executors import open_executor, runs_elsewhere
-from harness.runs.execution.preflight import check_reachable, warn_of_shared_state
+from harness.runs.execution.preflight import check_reachable, live_servers, started_servers, warn_of_shared_state
 from harness.runs.execution.reference_states import compared_cases, refuse_stateless, with_reference_states
 from harness.runs.plan.plan import RunPlan, secret_values
 from harness.runs.plan.users import users_for_manifest
@@ -178,7 +178,8 @@ def run_plan(plan: RunPlan, watch: Watch) -> RunFolder:
     suite or snapshot, before anything is started.
     """
     prepared = prepare(plan)
-    return _begin_folder(prepared, watch) if plan.resumes is None else _resumed(prepared, plan.resumes, watch)
+    with started_servers(plan.suite, live_servers(plan), watch.say):
+        return _begin_folder(prepared, watch) if plan.resumes is None else _resumed(prepared, plan.resumes, watch)
 
 
 def _begin_folder(prepared: PreparedRun, watch: Watch) -> RunFolder:

@@ -4,7 +4,6 @@ import fcntl
 import io
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections import deque
@@ -15,7 +14,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import ImageError
-from harness.processes import APT, ProcessIdentity, subprocess_environment
+from harness.processes import APT, ProcessIdentity, ended_after, subprocess_environment
 from harness.values import digest_of
 
 if TYPE_CHECKING:
@@ -135,7 +134,10 @@ def _pull(client: "docker.DockerClient", progress: Progress) -> bool:
 
 def _bootstrap(command: list[str], folder: Path, progress: Progress) -> None:
     log = folder / "mmdebstrap.log"
-    with log.open("wb") as output, _ended_after(_start_process(command, folder, output.fileno())) as process:
+    with (
+        log.open("wb") as output,
+        ended_after(_start_process(command, folder, output.fileno()), _ENDS_WITHIN_S) as process,
+    ):
         seen = 0
         while process.poll() is None:
             seen = _report_new_lines(log, seen, progress)
@@ -195,24 +197,6 @@ def _recipe() -> tuple[str, ...]:
         "--dpkgopt=force-unsafe-io",
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in _UNREAD),
     )
-
-
-@contextmanager
-def _ended_after(process: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[bytes]"]:
-    """Guarantees that the process has ended when the block is left: it gets time to unmount and clean up, and is then
-    killed.
-    """
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(timeout=_ENDS_WITHIN_S)
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
 
 
 def _import(client: "docker.DockerClient", archive: Path) -> None:

@@ -18,9 +18,9 @@ ISSUED = "ghp_" + "a1B2" * 9
     ("typed", "problem", "remedy"),
     [
         (("--", "no-such-program", "-x"), "exited with status 127", "'no-such-program' was not found on this machine"),
-        (("--", "python3", "-c", "print(1); input()"), "EOFError", "it wants a terminal"),
+        (("--", "python3", "-c", "print(1); input()"), "EOFError", "it has no terminal"),
         (("--seconds", "1", "--", "sleep", "60"), "the time limit of 1 s", "allow more (--seconds, now 1)"),
-        (("--", "false"), "exited with status 1", "add `|| true` if that is meant"),
+        (("--", "false"), "exited with status 1", "add `|| true` if that is"),
         (("--", "cat 'unclosed"), "cannot be read", "close its quotation marks"),
         (("--",), "the command is empty", "harness record -- PROGRAM"),
         (("--agent", "v1", "--", "true"), "--agent is for a suite that exists", "leave it out"),
