@@ -16,7 +16,7 @@ from harness.runs.plan.plan import RunOptions
 from harness.runs.plan.planning import plan_of
 from harness.suite.loading import load_suite
 from harness.suite.models import ToolMode
-from harness.suite.suites import Suite, ToolServer
+from harness.suite.suites import Suite
 
 if TYPE_CHECKING:
     from harness.cli.drafting import DraftOptions
@@ -364,8 +364,4 @@ def _default_mode(suite: Suite) -> ToolMode:
     """`sealed` if all servers with an address are services of the environment, else `replay`."""
     servers = suite.reached.values()
     has_services = any(server.service is not None for server in servers)
-    return "sealed" if has_services and all(_may_be_sealed(server) for server in servers) else "replay"
-
-
-def _may_be_sealed(server: ToolServer) -> bool:
-    return server.base_url is None and server.tool_source is None
+    return "sealed" if has_services and not any(one.base_url or one.tool_source for one in servers) else "replay"

@@ -9,7 +9,15 @@ import click
 
 from harness.cli.console import print_json, say
 from harness.cli.issue import FileOptions, file_look, file_option, refuse_unfiled
-from harness.cli.options import jobs_option, model_options, refuse_typed, run_name, sandbox_option, selection_options
+from harness.cli.options import (
+    jobs_option,
+    joined,
+    model_options,
+    refuse_typed,
+    run_name,
+    sandbox_option,
+    selection_options,
+)
 from harness.cli.running import run_ungated
 from harness.drift.check import DriftPlan, DriftResult, compare_run, learn_suite, probe_suite, suite_of
 from harness.drift.flips import FlipPlan
@@ -57,17 +65,13 @@ def command() -> None:
     """
 
 
-def look_options(verb: Verb) -> Verb:
-    """The options of every drift check."""
-    for option in reversed(
-        (
-            click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool or `http:host`."),
-            click.option("--no-flips", is_flag=True, help="Do not replay the cases to find the verdicts that change."),
-            click.option("--json", "as_json", is_flag=True, help="Print the report as JSON."),
-        )
-    ):
-        verb = option(verb)
-    return file_option(verb)
+look_options = joined(
+    click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool or `http:host`."),
+    click.option("--no-flips", is_flag=True, help="Do not replay the cases to find the verdicts that change."),
+    click.option("--json", "as_json", is_flag=True, help="Print the report as JSON."),
+    file_option,
+)
+"""The options of every drift check."""
 
 
 _no_learn = click.option("--no-learn", is_flag=True, help="Do not update the profiles of the tools.")

@@ -270,13 +270,10 @@ def _cases(project: Path, suite: str, output: Path) -> int:
 
     written = 0
     for name, content in export_adk(load_suite(project, suite)):
-        _write(output / f"{_file_name(name)}.evalset.json", content)
+        file = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100] or "cases"
+        _write(output / f"{file}.evalset.json", content)
         written += 1
     return written
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100] or "cases"
 
 
 def _write(path: Path, content: object) -> None:

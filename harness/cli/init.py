@@ -114,8 +114,7 @@ def init_command(folder: Path, ci: "Service | None", install: str | None, schema
 
 
 def _write_project(folder: Path) -> None:
-    files = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    names = {path: path.relative_to(_TEMPLATE) for path in files}
+    names = {path: path.relative_to(_TEMPLATE) for path in _files(_TEMPLATE)}
     targets = {path: folder / name.with_name(_RENAMED.get(name.name, name.name)) for path, name in names.items()}
     taken = [str(target) for target in targets.values() if target.exists()]
     if taken:
@@ -142,7 +141,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def own_wheel() -> bytes:
     """The wheel's bytes. Raises HarnessError where the harness runs from a source folder that is not installed."""
-    files = {path.relative_to(_PACKAGE.parent).as_posix(): path.read_bytes() for path in _package_files()}
+    files = {path.relative_to(_PACKAGE.parent).as_posix(): path.read_bytes() for path in _files(_PACKAGE)}
     files |= {f"{_STEM}.dist-info/{name}": text.encode() for name, text in _metadata().items()}
     record = f"{_STEM}.dist-info/RECORD"
     lines = [f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in sorted(files.items())]
@@ -156,8 +155,8 @@ def own_wheel() -> bytes:
     return archive.getvalue()
 
 
-def _package_files() -> list[Path]:
-    return sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
 def _metadata() -> dict[str, str]:
@@ -322,11 +321,14 @@ def unreachable(project: Path) -> Iterator[str]:
     """What a job elsewhere cannot reach, or measures nothing of: servers of this machine, and doubles of models."""
     for suite in (load_suite(project, name) for name in suite_names(project)):
         model = suite.model
-        places = {f"server {name}": one.base_url for name, one in suite.reached.items() if not one.command}
-        places |= {f"model {name}": one.base_url for name, one in (model.servers if model else {}).items()}
-        for field, url in places.items():
-            if url is not None and _LOOPBACK.fullmatch(urlsplit(url).hostname or ""):
-                yield f"{suite.name}: {field}: {url} is this machine: `command` in suite.yaml starts it"
+        places = {f"server {name}": one for name, one in suite.reached.items() if not one.command}
+        for field, one in {
+            **places,
+            **{f"model {name}": one for name, one in (model.servers if model else {}).items()},
+        }.items():
+            if one.base_url is not None and _LOOPBACK.fullmatch(urlsplit(one.base_url).hostname or ""):
+                way = "`command` in suite.yaml starts it" if field in places else "start it in the workflow"
+                yield f"{suite.name}: {field}: {one.base_url} is this machine: {way}"
         if model is not None and model.double:
             yield f"{suite.name}: model: it is a double: a live run in the workflow says nothing about a model"
 

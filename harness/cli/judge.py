@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 import click
 
 from harness.cli.main import LazyGroup, Verb
-from harness.cli.options import budget_option, refuse_typed
+from harness.cli.options import budget_option, joined, refuse_typed
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
@@ -87,27 +87,19 @@ class ModelOptions(TypedDict):
     mode: Literal["auto", "replay", "live"]
 
 
-def model_options(command: Command) -> Command:
-    """The options that select the judge's model and its prompt."""
-    for option in reversed(
-        (
-            model_option,
-            click.option(
-                "--label", metavar="LABEL", help="Label that selects the version of the prompt; default: production."
-            ),
-            click.option(
-                "--calls",
-                "mode",
-                type=click.Choice(CALLS),
-                default="auto",
-                show_default=True,
-                help="`auto`: use recorded answers, ask for the others and record them; `replay`: recorded answers"
-                " only.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+model_options = joined(
+    model_option,
+    click.option("--label", metavar="LABEL", help="Label that selects the version of the prompt; default: production."),
+    click.option(
+        "--calls",
+        "mode",
+        type=click.Choice(CALLS),
+        default="auto",
+        show_default=True,
+        help="`auto`: use recorded answers, ask for the others and record them; `replay`: recorded answers only.",
+    ),
+)
+"""The options that select the judge's model and its prompt."""
 
 
 def settings_of(

@@ -1,6 +1,7 @@
 """Options that several verbs share."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 import click
@@ -85,56 +86,51 @@ def importers() -> "Registry":
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 """Of each verb that lists or shows."""
+
+
+def joined(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """One decorator for several options, which the help lists in this order."""
+    return lambda command: reduce(lambda known, option: option(known), reversed(options), command)
+
+
 all_option = click.option("--all", "everything", is_flag=True, help="Show all figures, not only the first 25 lines.")
 form_json_option = click.option("--json", "form", flag_value="json", help="As --format json.")
 """Beside `--format`, whose parameter is `form`."""
 
 
-def selection_options(command: Command) -> Command:
-    """Which cases."""
-    for option in reversed(
-        (
-            click.option(
-                "--case", "cases", multiple=True, metavar="GLOB", help="Only cases with such an id (repeatable)."
-            ),
-            click.option(
-                "--only",
-                multiple=True,
-                metavar="FIELD=VALUE",
-                help="Only cases of this category, tag or difficulty, as in category=modifiers; of several values of a"
-                " field, one is enough (repeatable).",
-            ),
-            click.option("--failed-in", metavar="RUN", help="Only cases that did not succeed in RUN."),
-        )
-    ):
-        command = option(command)
-    return command
+selection_options = joined(
+    click.option("--case", "cases", multiple=True, metavar="GLOB", help="Only cases with such an id (repeatable)."),
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Only cases of this category, tag or difficulty, as in category=modifiers; of several values of a"
+        " field, one is enough (repeatable).",
+    ),
+    click.option("--failed-in", metavar="RUN", help="Only cases that did not succeed in RUN."),
+)
+"""Which cases."""
 
 
-def agent_options(command: Command) -> Command:
-    """Values of the agent's variables, and versions of its prompts."""
-    for option in reversed(
-        (
-            click.option(
-                "--with",
-                "variables",
-                multiple=True,
-                metavar="NAME=VALUE,...",
-                help="Value of a variable that the agent declares. With several values, each value gets a separate"
-                " run, and one table compares them (repeatable).",
-            ),
-            click.option(
-                "--prompt",
-                "prompts",
-                multiple=True,
-                metavar="[NAME@VERSION|@LABEL]",
-                help="Version of one of the agent's prompts, or the label in prompts/ that selects the versions of all"
-                " others; default: @production (repeatable).",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+agent_options = joined(
+    click.option(
+        "--with",
+        "variables",
+        multiple=True,
+        metavar="NAME=VALUE,...",
+        help="Value of a variable that the agent declares. With several values, each value gets a separate"
+        " run, and one table compares them (repeatable).",
+    ),
+    click.option(
+        "--prompt",
+        "prompts",
+        multiple=True,
+        metavar="[NAME@VERSION|@LABEL]",
+        help="Version of one of the agent's prompts, or the label in prompts/ that selects the versions of all"
+        " others; default: @production (repeatable).",
+    ),
+)
+"""Values of the agent's variables, and versions of its prompts."""
 
 
 def refuse_typed(ctx: click.Context, names: Iterable[str], mode: str) -> None:
@@ -280,23 +276,6 @@ def live_option(
     )
 
 
-def model_options(command: Command) -> Command:
-    """The options for the simulated users and the run's budget."""
-    for option in reversed(
-        (
-            click.option(
-                "--user",
-                metavar="KIND",
-                help="Kind of simulated user: `script`, `model`, `logged`, `logged:RUN` (the conversations of RUN until"
-                " the agent diverges), or the name of an installed one; default: the cases' setting.",
-            ),
-            budget_option,
-        )
-    ):
-        command = option(command)
-    return command
-
-
 def budget_option(command: Command) -> Command:
     """The option for limits of the spending on real services."""
     return click.option(
@@ -306,3 +285,15 @@ def budget_option(command: Command) -> Command:
         help="Stop when the models' cost reaches usd=2, when they have used tokens=100000, or before the real call 101"
         " of a tool with calls:TOOL=100 (repeatable).",
     )(command)
+
+
+model_options = joined(
+    click.option(
+        "--user",
+        metavar="KIND",
+        help="Kind of simulated user: `script`, `model`, `logged`, `logged:RUN` (the conversations of RUN until"
+        " the agent diverges), or the name of an installed one; default: the cases' setting.",
+    ),
+    budget_option,
+)
+"""The options for the simulated users and the run's budget."""

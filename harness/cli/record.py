@@ -12,8 +12,10 @@ from harness.cli.options import (
     Live,
     agent_options,
     jobs_option,
+    joined,
     live_option,
     model_options,
+    refuse_typed,
     sandbox_option,
     selection_options,
     was_typed,
@@ -28,7 +30,7 @@ _SUITE = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _CASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _OWN = ("excluded", "included", "mcp", "allow_writes", "image", "seconds")
-_OF_A_SUITE = (*("agents", "variables", "prompts", "live", "user", "cases", "only", "failed_in", "jobs", "refresh"),)
+_OF_A_SUITE = ("agents", "variables", "prompts", "live", "user", "cases", "only", "failed_in", "jobs", "refresh")
 
 
 class RecordCommand(click.Command):
@@ -47,55 +49,31 @@ class RecordCommand(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- PROGRAM ARGUMENT ...]"]
 
 
-def command_options(command: Command) -> Command:
-    """What is copied for a command, and what it may reach."""
-    for option in reversed(
-        (
-            click.option(
-                "--exclude", "excluded", multiple=True, metavar="GLOB", help="Leave these files out (repeatable)."
-            ),
-            click.option(
-                "--include",
-                "included",
-                multiple=True,
-                metavar="GLOB",
-                help="Copy these although they are usually left out, or look like secrets (repeatable).",
-            ),
-            click.option("--mcp", multiple=True, metavar="NAME=COMMAND", help="An MCP server over stdio (repeatable)."),
-            click.option(
-                "--allow-writes",
-                is_flag=True,
-                help="Let the command write to MCP servers and hosts, whose state may be discarded.",
-            ),
-            click.option("--image", metavar="NAME", help="The image in images/ that the command runs in."),
-            click.option(
-                "--seconds",
-                type=click.FloatRange(1, 86_400),
-                default=600.0,
-                show_default=True,
-                help="Time limit of the command.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def refuse_mixed(ctx: click.Context, *, from_command: bool) -> None:
-    """Raises UsageError for an option of the other way to record."""
-    typed = [name for name in ctx.params if was_typed(ctx, name)]
-    if not from_command:
-        for name in typed:
-            if name in _OWN:
-                raise UsageError(
-                    f"{_flag(ctx, name)} is for a command", remedy="harness record [OPTIONS] -- PROGRAM ..."
-                )
-        return
-    for name in typed:
-        if name in _OF_A_SUITE:
-            raise UsageError(
-                f"{_flag(ctx, name)} is for a suite that exists, and not for a command", remedy="leave it out"
-            )
+command_options = joined(
+    click.option("--exclude", "excluded", multiple=True, metavar="GLOB", help="Leave these files out (repeatable)."),
+    click.option(
+        "--include",
+        "included",
+        multiple=True,
+        metavar="GLOB",
+        help="Copy these although they are usually left out, or look like secrets (repeatable).",
+    ),
+    click.option("--mcp", multiple=True, metavar="NAME=COMMAND", help="An MCP server over stdio (repeatable)."),
+    click.option(
+        "--allow-writes",
+        is_flag=True,
+        help="Let the command write to MCP servers and hosts, whose state may be discarded.",
+    ),
+    click.option("--image", metavar="NAME", help="The image in images/ that the command runs in."),
+    click.option(
+        "--seconds",
+        type=click.FloatRange(1, 86_400),
+        default=600.0,
+        show_default=True,
+        help="Time limit of the command.",
+    ),
+)
+"""What is copied for a command, and what it may reach."""
 
 
 def record_and_report(ctx: click.Context, name: str | None, typed: Mapping[str, Any]) -> ExitCode:
@@ -132,10 +110,6 @@ def record_and_report(ctx: click.Context, name: str | None, typed: Mapping[str, 
     else:
         _show(found, sandbox)
     return ExitCode.DONE if found.replayed.equal else ExitCode.VERDICT
-
-
-def _flag(ctx: click.Context, name: str) -> str:
-    return next((one.opts[0] for one in ctx.command.params if one.name == name), name)
 
 
 def _names(typed: str) -> tuple[str, str | None]:
@@ -289,7 +263,7 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     from harness.suite.loading import load_suite
 
     is_command = "harness.command" in ctx.meta
-    refuse_mixed(ctx, from_command=is_command)
+    refuse_typed(ctx, _OF_A_SUITE if is_command else _OWN, "a command" if is_command else "a suite that exists")
     if is_command:
         ctx.exit(record_and_report(ctx, suite, typed))
     if suite is None:

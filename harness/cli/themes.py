@@ -1,12 +1,13 @@
 """`harness themes`: failures of a run or of production, grouped by cause."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
 from harness.cli.issue import TrackerValues, tracker_option
 from harness.cli.online import open_store, since_ns
+from harness.cli.options import joined
 from harness.text import one_line
 
 if TYPE_CHECKING:
@@ -66,17 +67,12 @@ def command() -> None:
     """
 
 
-def _source_options(function: Any) -> Any:
-    """The options that select the failures of a run or of the store."""
-    for option in reversed(
-        (
-            click.option("--since", metavar="TIME", help="Only sessions received since: 7d (default), 12h, or a date."),
-            click.option("--suite", metavar="SUITE", help="Only sessions that this suite scored; default: all suites."),
-            click.option("--json", "as_json", is_flag=True, help="Print JSON: see docs/reference/themes.md."),
-        )
-    ):
-        function = option(function)
-    return function
+_source_options = joined(
+    click.option("--since", metavar="TIME", help="Only sessions received since: 7d (default), 12h, or a date."),
+    click.option("--suite", metavar="SUITE", help="Only sessions that this suite scored; default: all suites."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON: see docs/reference/themes.md."),
+)
+"""The options that select the failures of a run or of the store."""
 
 
 @command.command("list")

@@ -76,7 +76,7 @@ def _entries_below(environment: Environment, state: DeclaredState) -> Iterator[C
             raise SnapshotError(f"{os.fsencode(path)!r} cannot be captured: its name is not UTF-8", remedy="rename it")
         if not path.is_dir() or path.is_symlink():
             yield _checked_entry(_entry(state, inside, path), path, state)
-        elif not _leads_to_a_place(inside, state.writable):
+        elif not any(f"{place}/".startswith(f"{inside}/") for place in state.writable):
             yield _folder(state, inside)
 
 
@@ -121,10 +121,6 @@ def _checked_entry(entry: SnapshotEntry, content: Path | None, state: DeclaredSt
             remedy="move it into one, add its folder to `writable`, or put it into the image",
         )
     return CapturedEntry(entry=entry, content=content if entry.kind == "file" else None)
-
-
-def _leads_to_a_place(inside: str, writable: tuple[str, ...]) -> bool:
-    return any(place == inside or place.startswith(inside + "/") for place in writable)
 
 
 def _owner(state: DeclaredState, inside: str) -> Literal["agent", "root"]:

@@ -55,7 +55,6 @@ from harness.runs.commands.working_folder import (
     copy_folder,
     path_of_program,
     program_of,
-    same_content,
     shown,
 )
 from harness.runs.determinism import divergences
@@ -64,6 +63,7 @@ from harness.runs.listings import refresh_tools
 from harness.runs.plan.plan import RunPlan
 from harness.runs.store.folder import StoredTrial
 from harness.runs.store.manifest import PlannedTrial
+from harness.runs.trial.agents import file_digests
 from harness.sandbox.images.store import ImageStore
 from harness.sandbox.providers import isolates
 from harness.sandbox.snapshots import SnapshotStore
@@ -275,26 +275,28 @@ def record_command(project: Path, request: CommandRequest, say: Say) -> Recorded
             refuse_writes(request, suite)
             say("running the command once, against what is real")
             recorded = _replayed_trial(stage, request, suite, "record", say)
-        refuse_unusable(request, suite, command, recorded)
+        refuse_unusable(request, command, recorded)
         say("replaying it offline")
         notes += [f"it called {host}, which the gateway refused" for host in refused_hosts(recorded)]
         if known is None and suite.model is None:
             notes.append("no request to a model was seen: the suite declares none")
         replayed = compared(recorded, _replayed_trial(stage, request, suite, "replay", say))
         checks = _checks(stage, request, suite, recorded, replayed)
-        case = {**_document(suite.cases[0]), **({"checks": checks.checks} if checks.checks else {})}
+        case = suite.cases[0].model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        case |= {"checks": checks.checks} if checks.checks else {}
         if known is None:
             write_cases(stage.suite / CASES, case)
             load_suite(stage.world, str(stage.suite))
             adopt(stage, request.suite)
         else:
             notes += _add(stage, known, case)
-    cassette = cassette_path(project / "cassettes", suite.name, name)
+    added = (f"suites/{suite.name}", str(cassette_path(Path("cassettes"), suite.name, name)))
+    places = [project / place for place in (places_of(suite.name) if known is None else added)]
     return RecordedCommand(
         suite=request.suite,
         case_id=name,
         is_new_suite=known is None,
-        places=_places(project, suite, cassette, is_new=known is None),
+        places=tuple(place for place in places if place.exists()),
         recorded=recorded,
         replayed=replayed,
         checks=tuple(check["name"] for check in checks.checks),
@@ -402,7 +404,8 @@ def _write_further(stage: Staging, request: CommandRequest, known: Suite, name: 
     """The suite with the new case alone; its own cases are not needed."""
     fresh, state = stage.world / "files", known.snapshot or STATE
     notes = _copy_folder(request.folder, fresh, stage.project, request)
-    if not same_content(fresh, stage.world / "snapshots" / (known.environment or "") / state / "files" / "work"):
+    begins = stage.world / "snapshots" / (known.environment or "") / state / "files" / "work"
+    if file_digests(fresh) != file_digests(begins):
         notes.append(f"the folder has changed: the case begins with the snapshot of suite {request.suite!r}")
     shutil.copytree(known.folder, stage.suite, symlinks=True, dirs_exist_ok=True)
     path = stage.suite / "suite.yaml"
@@ -413,9 +416,8 @@ def _write_further(stage: Staging, request: CommandRequest, known: Suite, name: 
 
 def _copy_folder(choice: FolderChoice, target: Path, project: Path, request: CommandRequest) -> list[str]:
     """Copies the folder, without what the project itself keeps in it."""
-    copied = copy_folder(_without_project(choice, project), target, SecretTexts.of_environment(request.environment))
-    shown_names = ", ".join(copied.left_out[:8]) + (", ..." if len(copied.left_out) > 8 else "")
-    return [f"not in the snapshot: {shown_names}"] if copied.left_out else []
+    left = copy_folder(_without_project(choice, project), target, SecretTexts.of_environment(request.environment))
+    return [f"not in the snapshot: {', '.join(left[:8])}{', ...' if len(left) > 8 else ''}"] if left else []
 
 
 def _without_project(choice: FolderChoice, project: Path) -> FolderChoice:
@@ -433,11 +435,6 @@ def _without_project(choice: FolderChoice, project: Path) -> FolderChoice:
 def _plain_case(request: CommandRequest, name: str, task: str) -> dict[str, Any]:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return case_document(name, task, request.seconds, now if isolates(request.sandbox) else None)
-
-
-def _document(case: Case) -> dict[str, Any]:
-    plain: dict[str, Any] = case.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return plain
 
 
 def _replayed_trial(stage: Staging, request: CommandRequest, suite: Suite, mode: str, say: Say) -> StoredTrial:
@@ -488,10 +485,3 @@ def _add(stage: Staging, known: Suite, case: Mapping[str, Any]) -> list[str]:
     recordings = load_cassette(path).recordings if path.exists() else ()
     added = add_case(stage.project, known, made, recordings, known.folder / CASES)
     return [] if added.listed else [f"suite.yaml does not read {CASES} yet: {added.line}"]
-
-
-def _places(project: Path, suite: Suite, cassette: Path, *, is_new: bool) -> tuple[Path, ...]:
-    parts = [project / "suites" / suite.name, cassette]
-    if is_new:
-        parts[1:1] = [project / "images" / suite.name, project / "snapshots" / suite.name]
-    return tuple(path for path in parts if path.exists())

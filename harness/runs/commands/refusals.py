@@ -1,6 +1,5 @@
 """Why a command's recording cannot be kept, with the remedy."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +14,6 @@ from harness.traces.trial import ProgramExit, Trial
 
 _NOT_FOUND = 127
 _LINES = 15
-_NETWORK = re.compile(
-    r"could not resolve|name or service not known|temporary failure in name resolution|\bENOTFOUND|EAI_AGAIN"
-    r"|getaddrinfo|connection (?:error|refused)|ECONNREFUSED|network is unreachable|nodename nor servname|urlopen error"
-    r"|tunnel connection failed",
-    re.IGNORECASE,
-)
-_BASE_URLS = "OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
 
 
 class RecordedCall(NamedTuple):
@@ -42,13 +34,13 @@ def refuse_writes(request: CommandRequest, suite: Suite) -> None:
         )
 
 
-def refuse_unusable(request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial) -> None:
+def refuse_unusable(request: CommandRequest, command: Sequence[str], stored: StoredTrial) -> None:
     """Raises HarnessError if the trial cannot become a case: it failed, or asked no model."""
     trial = stored.trial
     if trial.outcome == "harness_failed":
         raise ServiceError(f"the command could not be recorded: {trial.reason}")
     if trial.outcome != "finished" or _refused_writes(trial):
-        raise _failed_command_error(request, suite, command, stored)
+        raise _failed_command_error(request, command, stored)
     unreadable = sorted(trial.recording.unreadable) if trial.recording is not None else []
     if unreadable:
         raise ServiceError(
@@ -85,19 +77,15 @@ def _refused_writes(trial: Trial) -> bool:
     return any(one.error is not None and "would write" in one.error.message for one in observations)
 
 
-def _failed_command_error(
-    request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial
-) -> HarnessError:
+def _failed_command_error(request: CommandRequest, command: Sequence[str], stored: StoredTrial) -> HarnessError:
     trial = stored.trial
     printed = _last_lines(trial.exit or ProgramExit(code=None))
     problem = f"the command was run, and is not recorded: {trial.reason}{_refused_words(stored)}"
     said = f"{problem}\n{printed}" if printed else problem
-    return UsageError(said, remedy=_remedy_of_failure(request, suite, command, stored, printed))
+    return UsageError(said, remedy=_remedy_of_failure(request, command, stored, printed))
 
 
-def _remedy_of_failure(
-    request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial, printed: str
-) -> str:
+def _remedy_of_failure(request: CommandRequest, command: Sequence[str], stored: StoredTrial, printed: str) -> str:
     trial = stored.trial
     if trial.exit is not None and trial.exit.code == _NOT_FOUND:
         return _remedy_of_missing(request, program_of(command))
@@ -107,9 +95,10 @@ def _remedy_of_failure(
             " limit: use its mode for scripts"
         )
     return (
-        _remedy_of_unreached(request, suite, stored, printed)
+        _remedy_of_unreached(request, stored, printed)
         or "a case is made of a command that ends with exit status 0: correct it, or add `|| true` if that is"
-        " meant; it has no terminal and an empty standard input: use its mode for scripts, such as `claude -p`"
+        " meant; it has no terminal, an empty standard input (use its mode for scripts, such as `claude -p`), and no"
+        " network but HTTP proxies and a model at the address of OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
     )
 
 
@@ -122,7 +111,7 @@ def _remedy_of_missing(request: CommandRequest, program: str) -> str:
     return f"{program!r} was not found on this machine: install it, or give its whole path"
 
 
-def _remedy_of_unreached(request: CommandRequest, suite: Suite, stored: StoredTrial, printed: str) -> str | None:
+def _remedy_of_unreached(request: CommandRequest, stored: StoredTrial, printed: str) -> str | None:
     if _refused_writes(stored.trial):
         return "it wrote to a host: --allow-writes, if the host's state may be discarded"
     hosts = refused_hosts(stored)
@@ -130,11 +119,7 @@ def _remedy_of_unreached(request: CommandRequest, suite: Suite, stored: StoredTr
         return "declare what it calls in `hosts:` of suite.yaml: " + ", ".join(hosts)
     if "ModuleNotFoundError" in printed and isolates(request.sandbox):
         return "the image has none of your packages: --image NAME (images/NAME/requirements.txt), or --sandbox local"
-    if not _NETWORK.search(printed):
-        return None
-    if suite.model is not None and asked_model(stored.trial):
-        return "the sandbox has no network but the gateway: have the program read addresses from variables"
-    return f"no request to a model was seen: have the program read its address from {_BASE_URLS}, and export its key"
+    return None
 
 
 def _refused_words(stored: StoredTrial) -> str:

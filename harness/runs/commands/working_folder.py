@@ -86,17 +86,8 @@ class FolderChoice:
     """The same of what is copied though it is usually left out or looks like a secret."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CopiedFolder:
-    """What became of it."""
-
-    files: int
-    size: int
-    left_out: tuple[str, ...]
-
-
-def copy_folder(choice: FolderChoice, target: Path, secrets: SecretTexts) -> CopiedFolder:
-    """Copies the folder's content into `target`, links as links.
+def copy_folder(choice: FolderChoice, target: Path, secrets: SecretTexts) -> list[str]:
+    """Copies the folder's content into `target`, links as links; gives what was left out.
 
     Raises UsageError for a folder that does not exist, for what looks like a secret, and for what is too large; each
     with the option that decides.
@@ -104,7 +95,7 @@ def copy_folder(choice: FolderChoice, target: Path, secrets: SecretTexts) -> Cop
     if not is_folder(choice.folder):
         raise UsageError(f"there is no folder {choice.folder}", remedy="name the folder that the command works in")
     left_out: list[str] = []
-    files = size = 0
+    size = 0
     target.mkdir(parents=True, exist_ok=True)
     for entries, (path, inside) in enumerate(_walk(choice, choice.folder, "", left_out), 1):
         found = path.lstat()
@@ -121,26 +112,9 @@ def copy_folder(choice: FolderChoice, target: Path, secrets: SecretTexts) -> Cop
                 _refuse_secret_content(path, inside, secrets)
             shutil.copyfile(path, copy)
             copy.chmod(0o755 if found.st_mode & 0o100 else 0o644)
-            files += 1
         else:
             left_out.append(inside)
-    return CopiedFolder(files=files, size=size, left_out=tuple(left_out))
-
-
-def same_content(one: Path, other: Path) -> bool:
-    """Whether two copies have the same files, links and folders."""
-    return _files_in(one) == _files_in(other)
-
-
-def _files_in(folder: Path) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).as_posix()
-        if path.is_symlink():
-            found[inside] = path.readlink()
-        elif path.is_file():
-            found[inside] = (path.read_bytes(), path.stat().st_mode & 0o100)
-    return found
+    return left_out
 
 
 def _walk(choice: FolderChoice, folder: Path, above: str, left_out: list[str]) -> Iterator[tuple[Path, str]]:

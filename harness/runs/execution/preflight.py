@@ -191,20 +191,17 @@ def _tool_targets(plan: RunPlan, secrets: Mapping[str, str]) -> list[_Target]:
     own = suite.model_copy(update={"servers": {name: one for name, one in suite.servers.items() if name in needed}})
     own = own.model_copy(update={"hosts": tuple(host for host in suite.hosts if host.tool in needed)})
     reached = upstreams(own, {}, secrets, "preflight")
+    ports = {host.tool: host.ports for host in suite.hosts if host.base_url is None}
     return [
         _Target(
             name=f"server {name!r}",
             url=reached[name].base_url,
             headers=reached[name].headers,
-            ports=_ports(suite, name),
+            ports=ports.get(name, ()),
         )
         for name, server in own.reached.items()
         if server.base_url
     ]
-
-
-def _ports(suite: Suite, name: str) -> tuple[int, ...]:
-    return next((host.ports for host in suite.hosts if host.tool == name and host.base_url is None), ())
 
 
 def _model_targets(plan: RunPlan) -> Iterator[_Target]:

@@ -136,7 +136,7 @@ class ProgramAgent:
     @cached_property
     def _digests(self) -> dict[str, list[str]]:
         """Kind and content of every file, by its name inside the folder."""
-        own = _file_digests(self._source)
+        own = file_digests(self._source)
         return own | {name: ["file", hashlib.sha256(text).hexdigest()] for name, text in self._texts.items()}
 
     def _sha256(self, name: str) -> str:
@@ -201,7 +201,8 @@ def _agent_files(source: Path | None) -> dict[str, Path]:
     return {path.relative_to(source).as_posix(): path for path in found}
 
 
-def _file_digests(source: Path | None) -> dict[str, list[str]]:
+def file_digests(source: Path | None) -> dict[str, list[str]]:
+    """Kind and content of every file, by its name inside the folder."""
     digests: dict[str, list[str]] = {}
     for name, path in _agent_files(source).items():
         if path.is_symlink():

@@ -247,7 +247,11 @@ class ImageStore:
             raise ImageError(f"image {name!r} builds on itself: {' on '.join((*above, name))}")
         recipe = read_recipe(self._images, name)
         below = debian_tag() if recipe.on == DEBIAN else self._plan(recipe.on, (*above, name)).tag
-        on = below if recipe.requirements is None else _wheels_tag(recipe.requirements, below)
+        on = (
+            below
+            if recipe.requirements is None
+            else f"harness/wheels:{wheels_digest(below + recipe.requirements)[:12]}"
+        )
         digest = recipe.digest(on)
         return _Plan(recipe=recipe, digest=digest, tag=f"harness/{name}:{digest[:12]}", below=below, on=on)
 
@@ -292,10 +296,6 @@ def _engine_answers(image: str) -> Iterator[None]:
         raise ImageError(
             f"the container engine failed at image {image!r}: {error}", remedy="try again once `docker info` answers"
         ) from None
-
-
-def _wheels_tag(requirements: str, below: str) -> str:
-    return f"harness/wheels:{wheels_digest(below + requirements)[:12]}"
 
 
 # Transfers an image between container engines as a stream, in the format of `docker save` and `docker load`.

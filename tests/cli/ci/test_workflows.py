@@ -171,11 +171,14 @@ def test_a_second_suite_is_added_and_what_cannot_work_there_is_told(tmp_path: Pa
     first = tmp_path / "suites/hello"
     shutil.copytree(first, tmp_path / "suites/other")
     (tmp_path / "suites/other/suite.yaml").write_text(
-        (first / "suite.yaml").read_text() + MODEL.replace("{prices", "{double: true, prices") + SERVERS
+        (first / "suite.yaml").read_text()
+        + MODEL.replace("{prices", "{double: true, providers: {openai: {base_url: 'http://localhost:9/v1'}}, prices")
+        + SERVERS
     )
     said = typed()
     assert "exists already: added other" in said
     assert "other: server weather: http://127.0.0.1:8000 is this machine: `command` in suite.yaml starts it" in said
+    assert "other: model openai: http://localhost:9/v1 is this machine: start it in the workflow" in said
     assert "other: model: it is a double" in said
     assert ("OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}" in said) == (service == "github")
     path = next(tmp_path / one for one in (PULL_REQUEST, ".gitlab/harness.yml", "ci/harness-pull-request.sh")

@@ -23,7 +23,7 @@ ISSUED = "ghp_" + "a1B2" * 9
         (("--", "false"), "exited with status 1", "add `|| true` if that is"),
         (("--", "cat 'unclosed"), "cannot be read", "close its quotation marks"),
         (("--",), "the command is empty", "harness record -- PROGRAM"),
-        (("--agent", "v1", "--", "true"), "--agent is for a suite that exists", "leave it out"),
+        (("--agent", "v1", "--", "true"), "--agent has no meaning with a command", "leave one of them out"),
         (("--mcp", "notes=python3 notes_server.py", "--", "true"), "would be called: fail, note_add", "--allow-writes"),
         (("--", "echo", SECRET), "the command holds the value of the environment variable WALK_TOKEN", "a variable"),
         (("--", "echo", ISSUED), "the command holds what looks like a key or token", "a variable"),
