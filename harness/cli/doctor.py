@@ -20,7 +20,6 @@ from harness.plugins import DISTRIBUTION
 from harness.sandbox.engine_version import engine_version
 
 if TYPE_CHECKING:
-    from harness.sandbox.engine import EngineFacts
     from harness.sandbox.images.store import ImageStore
 
 
@@ -81,7 +80,8 @@ def _findings(project: Path, clean: bool) -> Iterator[DoctorLine]:
     else:
         yield from _engine(ImageStore(project, client))
         left += left_in_engine(client)
-    yield _tool("mmdebstrap", "needed only if no registry is reachable: as root, apt-get install mmdebstrap")
+    found, remedy = shutil.which("mmdebstrap"), "needed only if no registry is reachable: apt-get install mmdebstrap"
+    yield DoctorLine("mmdebstrap", found is not None, found or "missing", None if found else remedy)
     left += left_in_project(project)
     if clean:
         removed = remove_all(left)
@@ -123,19 +123,14 @@ def _engine(images: "ImageStore") -> Iterator[DoctorLine]:
     yield DoctorLine("engine", True, f"{facts.name} {facts.version}, {drivers}, {facts.kernel}")
     for lack in facts.lacks:
         yield DoctorLine("engine lacks", False, lack, "docs/reference/engines.md says what follows")
-    yield _runtimes(facts)
+    names = (f"{name} (default)" if name == facts.default_runtime else name for name in facts.runtimes)
+    yield DoctorLine("runtimes", True, ", ".join(names))
     yield _services()
     for name in images.names():
         try:
             yield DoctorLine("image", True, images.tag(name))
         except ImageError:
             yield DoctorLine("image", False, f"{name} is not built yet", f"harness image build {name}")
-
-
-def _runtimes(facts: "EngineFacts") -> DoctorLine:
-    default = facts.default_runtime
-    names = (f"{name} (default)" if name == default else name for name in facts.runtimes)
-    return DoctorLine("runtimes", True, ", ".join(names))
 
 
 def _services() -> DoctorLine:
@@ -152,11 +147,6 @@ def _services() -> DoctorLine:
         f" packet filter rule cannot be set ({reason})",
         "run as root with `iptables` installed, or stop servers that services must not reach",
     )
-
-
-def _tool(name: str, remedy: str) -> DoctorLine:
-    found = shutil.which(name)
-    return DoctorLine(name, found is not None, found or "missing", None if found else remedy)
 
 
 def _show(finding: DoctorLine) -> None:

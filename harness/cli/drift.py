@@ -153,7 +153,8 @@ def probe(ctx: click.Context, /, suite: str, **typed: object) -> None:
 
     looking = DriftCheckOptions.model_validate(typed)
     refuse_unfiled(ctx, file_too=looking.file_too)
-    ctx.exit(show_and_file(ctx.obj, probe_and_compare(ctx.obj, suite, looking), looking))
+    plan = _plan(ctx.obj, suite, looking, f"harness drift probe {suite}", name=looking.run_name)
+    ctx.exit(show_and_file(ctx.obj, probe_suite(plan), looking))
 
 
 @command.command("compare")
@@ -248,11 +249,6 @@ def run_and_compare(project: Path, running: RunOptions, options: DriftCheckOptio
         say(f"{len(failed)} trials could not be run, so the answers to their calls are unknown")
     plan = _plan(project, folder.manifest.suite, options, f"harness drift {folder.manifest.suite}")
     return compare_run(plan, folder.path, confirm=True), ExitCode.COULD_NOT if failed else ExitCode.DONE
-
-
-def probe_and_compare(project: Path, suite: str, options: DriftCheckOptions) -> DriftResult:
-    """`harness drift probe`."""
-    return probe_suite(_plan(project, suite, options, f"harness drift probe {suite}", name=options.run_name))
 
 
 def compare_stored(project: Path, run: Path, options: DriftCheckOptions) -> DriftResult:

@@ -1,11 +1,14 @@
 """The hosts of a suite: what all trials of a run share, and the handler of each trial."""
 
 import hashlib
+import json
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
@@ -29,6 +32,7 @@ from harness.gateway.upstream.live_hosts import LiveWeb
 from harness.gateway.upstream.request_parts import names_a_credential, vary_names
 from harness.gateway.upstream.sources import ToolAnswer, ToolMiss
 from harness.sandbox.provider import ProxiedHosts
+from harness.suite.agents import stands_for
 from harness.suite.hosts import HostSpec
 from harness.suite.models import ToolMode
 from harness.suite.suites import Suite, allowed_hosts
@@ -190,10 +194,55 @@ def host_source(trial: TrialContext) -> WebSource:
         return ReplayWeb(player, issued)
     run = trial.run
     live: WebSource = LiveWeb(run.client, trial.reached, run.limiter, trial.tier, trial.redactor, trial.waits)
+    given = [text for agent in run.suite.agents.values() for text in agent.env.values()]
+    keys = {name: value for name, value in run.secrets.items() if any(f"${{{name}}}" in text for text in given)}
+    live = WithSecrets(live, keys) if keys else live
     if trial.tier != "sealed":
         live = ExternalHosts(live, Outages(trial))
     recorder = trial.recording(HostCodec(issued))
     return live if recorder is None else RecordingWeb(live, recorder, issued)
+
+
+@dataclass(frozen=True)
+class WithSecrets:
+    """Puts the values of secrets into the requests of an agent, which has only placeholders for them."""
+
+    inner: WebSource
+    secrets: Mapping[str, str]
+    """Those that the suite gives to its agents, and no other."""
+
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
+        kind = call.headers.get("content-type", "").lower()
+        form = _quoted_whole if "urlencoded" in kind else _in_json if "json" in kind else str
+        path, query = (self._told(text, _quoted_whole) for text in (call.address.path, call.address.query))
+        sent = replace(
+            call,
+            address=replace(call.address, path=path, query=query),
+            headers=CIMultiDict((name, self._header(value)) for name, value in call.headers.items()),
+            body=self._told(call.body.decode("latin-1"), form).encode("latin-1", "replace"),
+        )
+        return await self.inner.answer(sent, sink)
+
+    def _told(self, text: str, form: Callable[[str], str] = str) -> str:
+        return _STANDS_FOR.sub(lambda one: form(self.secrets[one[1]]) if one[1] in self.secrets else one[0], text)
+
+    def _header(self, value: str) -> str:
+        kind, _, coded = value.partition(" ")
+        if kind.lower() != "basic":
+            return self._told(value)
+        try:
+            plain = b64decode(coded).decode()
+        except ValueError:
+            return value
+        return f"{kind} {b64encode(self._told(plain).encode()).decode()}"
+
+
+_STANDS_FOR: Final = re.compile(stands_for("([A-Za-z_][A-Za-z0-9_]*)"))
+_quoted_whole: Final = partial(quote, safe="")
+
+
+def _in_json(value: str) -> str:
+    return json.dumps(value)[1:-1]
 
 
 @dataclass(frozen=True)

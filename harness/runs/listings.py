@@ -93,7 +93,7 @@ class SourceLocations:
         return {secret: os.environ[secret] for secret in self.raw.secrets if secret in os.environ}
 
     def resolved(self, name: str, field: str, declared: Mapping[str, str]) -> dict[str, str]:
-        return filled(name, field, declared, self.raw.secrets, self.secrets)
+        return filled(f"server {name!r}", field, declared, self.raw.secrets, self.secrets)
 
     def redacted(self, tools: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
         """The source's description of its tools, without the secrets that the source received."""

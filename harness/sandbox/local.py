@@ -8,6 +8,7 @@ whole tree of processes, the cap on output, the gateway, and the end state. The 
 are reached by the proxy variables alone: no host name resolves to the gateway.
 """
 
+import os
 import subprocess
 import sys
 import threading
@@ -33,8 +34,17 @@ _ENDS_WITHIN_S = 30.0
 
 
 def local_search_path() -> str:
-    """PATH of the programs in this sandbox."""
-    return f"{Path(sys.executable).parent}:{_SEARCH_PATH}"
+    """PATH of the programs in this sandbox: the virtual environment that is active, the harness's own programs, those
+    of the system, and what else the caller has.
+    """
+    callers = [folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith("/")]
+    active = [folder for folder in callers if has_packages(folder)]
+    return ":".join(dict.fromkeys([*active, str(Path(sys.executable).parent), *_SEARCH_PATH.split(":"), *callers]))
+
+
+def has_packages(folder: str | Path) -> bool:
+    """Whether the folder holds the programs of a virtual environment."""
+    return (Path(folder).parent / "pyvenv.cfg").is_file()
 
 
 class LocalSandboxProvider:

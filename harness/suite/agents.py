@@ -20,6 +20,11 @@ _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _FILLED_BY_THE_HARNESS = frozenset({"agent", "work", "port"})
 
 
+def stands_for(secret: str) -> str:
+    """The placeholder that an agent has for a secret: letters that no encoding of a request changes."""
+    return f"secret-{secret}"
+
+
 class ChatEndpoint(Frozen):
     """How an agent that is an HTTP chat endpoint is talked to, inside its sandbox."""
 
@@ -55,7 +60,8 @@ class AgentVersion(Frozen):
     without a name or a version the file's own text is used.
     """
     env: dict[str, str] = {}
-    """Environment variables of the agent; they must not contain secrets, because the manifest stores them."""
+    """Environment variables of the agent, which the manifest stores. For `${NAME}`, a secret of the suite, the agent
+    has a placeholder, and the gateway puts the value into the agent's requests to hosts."""
     variables: dict[VariableName, VariableValue] = {}
     """Variable -> its default. `{name}` in `command` and in the values of `env` is replaced by its value, which
     `harness run --with name=value` chooses.

@@ -126,7 +126,7 @@ def read_plain(path: Path) -> tuple[Any, dict[Location, int]]:
     """The document as plain values, and the line (from 1) on which each location starts, if the format's parser
     reports it.
     """
-    text = _file_text(path)
+    text = file_text(path)
     match path.suffix:
         case ".json":
             data, lines = _json(path, text), dict[Location, int]()
@@ -155,7 +155,8 @@ def _adapter(shape: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(cast(Any, shape))
 
 
-def _file_text(path: Path) -> str:
+def file_text(path: Path) -> str:
+    """The text of a hand-written file. Raises InvalidDocument for one that cannot be read."""
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):

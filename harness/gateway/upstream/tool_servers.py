@@ -82,16 +82,17 @@ def upstreams(
 
 def resolved_headers(name: str, server: ToolServer, suite: Suite, secrets: Mapping[str, str]) -> dict[str, str]:
     """The declared headers with `${NAME}` filled in. Raises UsageError for a name that is not declared as a secret."""
-    return filled(name, "headers", server.headers, suite.secrets, secrets)
+    return filled(f"server {name!r}", "headers", server.headers, suite.secrets, secrets)
 
 
 def resolved_env(name: str, server: ToolServer, suite: Suite, secrets: Mapping[str, str]) -> dict[str, str]:
     """The declared environment of a server that is a program, filled in likewise."""
-    return {} if server.mcp is None else filled(name, "env", server.mcp.env, suite.secrets, secrets)
+    declared = {} if server.mcp is None else server.mcp.env
+    return filled(f"server {name!r}", "env", declared, suite.secrets, secrets)
 
 
 def filled(
-    name: str, field: str, declared: Mapping[str, str], secret_names: Collection[str], secrets: Mapping[str, str]
+    place: str, field: str, declared: Mapping[str, str], secret_names: Collection[str], secrets: Mapping[str, str]
 ) -> dict[str, str]:
     """The declared values with `${NAME}` filled in; see `resolved_headers`."""
 
@@ -99,11 +100,11 @@ def filled(
         variable = found[1]
         if variable not in secret_names:
             raise UsageError(
-                f"server {name!r}: {field} use ${{{variable}}}, which is not one of the suite's secrets",
+                f"{place}: `{field}` uses ${{{variable}}}, which is not one of the suite's secrets",
                 remedy=f"add {variable} to `secrets`, so that its value is never stored",
             )
         if not secrets.get(variable):
-            raise UsageError(f"server {name!r}: the environment variable {variable} is not set", remedy="set it")
+            raise UsageError(f"{place}: the environment variable {variable} is not set", remedy="set it")
         return secrets[variable]
 
     return {key: _VARIABLE.sub(value_of, value) for key, value in declared.items()}

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from aiohttp import web
@@ -411,9 +410,7 @@ class ViewServer:
         self._project.index.warm()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._project.index.close()
         self._project.annotations.close()
         ending = self._ending

@@ -344,7 +344,7 @@ def _write_case_file(project: Path, suite: Suite, file: Path, text: str, cassett
     before = file.read_bytes() if file.exists() else None
     try:
         write_atomically(file, text.encode("utf-8"))
-        listed = file in _read_files(suite)
+        listed = any(file == path.resolve() for pattern in _patterns(suite) for path in suite.folder.glob(pattern))
         if listed:
             load_suite(project, str(suite.folder))
     except BaseException:
@@ -360,10 +360,6 @@ def _write_case_file(project: Path, suite: Suite, file: Path, text: str, cassett
 def _patterns(suite: Suite) -> tuple[str, ...]:
     raw = open_document(suite.folder / "suite.yaml").shaped(SuiteFile)
     return (raw.cases,) if isinstance(raw.cases, str) else raw.cases
-
-
-def _read_files(suite: Suite) -> set[Path]:
-    return {path.resolve() for pattern in _patterns(suite) for path in suite.folder.glob(pattern)}
 
 
 def _cases_line(suite: Suite, file: Path) -> str:

@@ -211,11 +211,6 @@ def _problems_of(ref: Any) -> list[str]:
 # Rejects runs that a cluster cannot execute, before anything starts.
 
 
-def is_live(plan: RunPlan) -> bool:
-    """Whether a call of the run may reach what all of its machines share."""
-    return plan.tools == "live" or plan.model_mode == "live"
-
-
 def refuse_unshareable(plan: RunPlan) -> None:
     """Raises UsageError for recordings, which the machines would have to write together, for task folders, whose images
     are on this machine, and for addresses of the machine itself, which on another one lead elsewhere.
@@ -277,7 +272,7 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
         connected(os.environ.get("RAY_ADDRESS") or "auto") as nodes,
         opened_stations(nodes, plan.jobs_per_node, say) as stations,
     ):
-        meter = open_meter(plan.budget) if is_live(plan) else None
+        meter = open_meter(plan.budget) if "live" in (plan.tools, plan.model_mode) else None
         order = NodeRunSpec(
             run=job.run,
             plan=plan,

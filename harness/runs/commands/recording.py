@@ -40,7 +40,7 @@ from harness.runs.commands.suite_files import (
     declared_tools,
     environment_document,
     holding,
-    named_addresses,
+    named_variables,
     starting_checks,
     suite_document,
     write_cases,
@@ -53,7 +53,7 @@ from harness.runs.commands.working_folder import (
     SecretTexts,
     agent_command,
     copy_folder,
-    path_of_program,
+    named_program,
     program_of,
     shown,
 )
@@ -263,7 +263,7 @@ def record_command(project: Path, request: CommandRequest, say: Say) -> Recorded
     refuse_typed_texts(request)
     command, task = agent_command(request.typed)
     name = request.case_id or _case_name(task)
-    command = _from_agent_files(request, project, command)
+    command = _from_agent_files(request, project, named_program(request, command))
     known = _existing(project, request, command, name)
     with staging(project) as stage, in_terms_of(stage, request.suite):
         if known is None:
@@ -356,9 +356,9 @@ def _record_new(
     files = environment / "states" / STATE / "work"
     notes = _copy_folder(request.folder, files, stage.project, request)
     write_environment(environment, environment_document(request.image, has_files=any(files.rglob("*"))))
-    env, said = path_of_program(request, command)
     texts = " ".join(path.read_bytes().decode("utf-8", "replace") for path in files.rglob("*") if path.is_file())
-    own, places = named_addresses(request.environment, texts)
+    own = named_variables(request.environment, texts)
+    places = own.places
     model, tools = declared_model(request.environment), declared_tools(request, stage.project)
     called = [f"{host}:80" for host in places]
     is_own = any("{agent}" in word for word in command)
@@ -366,8 +366,8 @@ def _record_new(
 
     def write(hosts: Iterable[str], model: dict[str, Any] | None) -> None:
         declared = declared_hosts(hosts, places, allow_writes=request.allow_writes)
-        parts = {"model": model, "tools": tools, "hosts": declared}
-        document = suite_document(request.suite, command, {**env, **own}, parts, program)
+        parts = {"secrets": own.secrets, "model": model, "tools": tools, "hosts": declared}
+        document = suite_document(request.suite, command, own.env, parts, program)
         write_suite(stage.suite, document, _plain_case(request, name, task))
 
     write([*called, NOWHERE], model)
@@ -397,7 +397,7 @@ def _record_new(
         place = f" ({places[host]})" if host in places else ""
         notes.append(f"host {host}{place}: {seen}, by method; `reads:` and `writes:` in suite.yaml change that")
     write(used, model if asked_model(recorded.trial) else None)
-    return load_suite(stage.world, str(stage.suite)), recorded, [*notes, *said]
+    return load_suite(stage.world, str(stage.suite)), recorded, [*notes, *own.notes]
 
 
 def _write_further(stage: Staging, request: CommandRequest, known: Suite, name: str, task: str) -> list[str]:

@@ -12,7 +12,8 @@ import yaml
 
 from harness.disk import write_atomically
 from harness.errors import SandboxError, UsageError
-from harness.runs.commands.working_folder import CommandRequest, SecretTexts
+from harness.processes import subprocess_environment
+from harness.runs.commands.working_folder import CommandRequest, SecretTexts, names_a_secret
 from harness.runs.store.folder import StoredTrial
 from harness.sandbox.endstate import read_changed_file
 from harness.scoring.evidence import Evidence
@@ -148,25 +149,48 @@ def declared_hosts(called: Iterable[str], addresses: Mapping[str, str], *, allow
     ]
 
 
-def named_addresses(environment: Mapping[str, str], text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The variables for the agent whose values are addresses and whose names are in the program's text, and where names
-    lead that stand for an address of this machine: a sandbox has no other way to it.
+@dataclass(kw_only=True)
+class NamedVariables:
+    """The variables of the caller whose names are in the program's text, as the suite declares them."""
+
+    env: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    """Where a name leads that stands for an address of this machine: a sandbox has no other way to it."""
+    secrets: list[str] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        plain = sorted(self.env.keys() - {*self.secrets})
+        kept = [f"the gateway sends the value of {name}; the program has a placeholder" for name in self.secrets]
+        return [*kept, *([f"suite.yaml has the values of {', '.join(plain)}"] if plain else [])]
+
+
+def named_variables(environment: Mapping[str, str], text: str) -> NamedVariables:
+    """A variable that is secret by its name, its shape or a password in its address is not stored; a path of this
+    machine, and what the sandbox sets, is left out.
     """
-    env: dict[str, str] = {}
-    places: dict[str, str] = {}
+    found, secrets = NamedVariables(), SecretTexts(values={})
     models = {one for addresses, keys in _MODELS.values() for one in (*addresses, *keys)}
     for name, value in sorted(environment.items()):
-        address = _parsed(value)
-        if address is None or name in models or "proxy" in name.lower() or not re.search(rf"\b{name}\b", text):
+        if name in models or "proxy" in name.lower() or not re.search(rf"(?<![A-Za-z0-9_]){name}\b", text):
             continue
-        host = address.hostname or ""
-        if host == "localhost" or host.replace(".", "").isdigit() or ":" in host:
+        address = _parsed(value)
+        host = "" if address is None else address.hostname or ""
+        if names_a_secret(name) or secrets.is_in(value) or re.search("://[^/]*@", value):
+            found.env[name] = f"${{{name}}}"
+            found.secrets.append(name)
+        elif address is not None and (host == "localhost" or host.replace(".", "").isdigit() or ":" in host):
             alias = f"{name.lower().replace('_', '-').strip('-')}.test"
-            places[alias] = f"{address.scheme}://{address.netloc}"
-            env[name] = f"http://{alias}{address.path}"
-        else:
-            env[name] = value
-    return env, places
+            found.places[alias] = f"{address.scheme}://{address.netloc}"
+            found.env[name] = f"http://{alias}{address.path}"
+        elif address is not None or (_is_read(name, text) and not value.startswith("/")):
+            found.env[name] = value
+    return found
+
+
+def _is_read(name: str, text: str) -> bool:
+    """Whether the text names a variable as programs do that read one: `"NAME"`, `process.env.NAME`, `${NAME}`."""
+    return name not in subprocess_environment() and bool(re.search(rf"""["'.${{]{name}\b""", text))
 
 
 def _server_command(name: str, command: str, request: CommandRequest, project: Path) -> list[str]:

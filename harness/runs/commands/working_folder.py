@@ -15,13 +15,17 @@ from harness.cassettes.credentials import holds_issued_key
 from harness.disk import is_folder
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
-from harness.sandbox.local import local_search_path
-from harness.sandbox.providers import ProviderName, isolates
+from harness.sandbox.local import has_packages, local_search_path
+from harness.sandbox.providers import ProviderName
 
 # Secrets in what a recording would store: values of the user's variables, and keys of an issuer's shape.
 
 _SHORTEST_SECRET = 12
 _SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+
+
+def names_a_secret(variable: str) -> bool:
+    return any(part in variable.upper() for part in _SECRET_NAMES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ class SecretTexts:
             values={
                 name: value.encode("utf-8", "surrogateescape")
                 for name, value in environment.items()
-                if len(value) >= _SHORTEST_SECRET and any(part in name.upper() for part in _SECRET_NAMES)
+                if len(value) >= _SHORTEST_SECRET and names_a_secret(name)
             }
         )
 
@@ -253,21 +257,24 @@ def _needs_shell(typed: str) -> bool:
     return bool(_OF_A_SHELL.search(outside) or any(_IN_QUOTES.search(part) for part in inside))
 
 
-def path_of_program(request: CommandRequest, command: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """The variable PATH for the agent, and what to say of it; nothing if the sandbox finds the program by itself."""
-    word = command[0] if command[0] != "sh" else shlex.split(command[2])[0]
-    if isolates(request.sandbox) or "/" in word:
-        return {}, []
-    found = shutil.which(word, path=request.environment.get("PATH"))
-    is_own = has_own_packages([word], request.environment)
-    if found is None or (not is_own and shutil.which(word, path=local_search_path()) is not None):
-        return {}, []
-    folder = str(Path(found).parent)
-    note = f"suite.yaml names {folder} of this machine, where {word!r} was found: `env: PATH` of the agent"
-    return {"PATH": f"{folder}:{local_search_path()}"}, [note]
-
-
 def has_own_packages(words: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Whether the program is one of a virtual environment of this machine, whose packages no image has."""
     found = shutil.which(words[0], path=environment.get("PATH"))
-    return found is not None and (Path(found).parent.parent / "pyvenv.cfg").is_file()
+    return found is not None and has_packages(Path(found).parent)
+
+
+def named_program(request: CommandRequest, command: tuple[str, ...]) -> tuple[str, ...]:
+    """The command with a program of the active virtual environment by its name alone, as every machine has it.
+
+    Raises UsageError for one of an environment that is not active: later runs would take another.
+    """
+    place, name = request.folder.folder / command[0], Path(command[0]).name
+    if "/" not in command[0] or not has_packages(place.parent):
+        return command
+    found = shutil.which(name, path=local_search_path())
+    if found is None or Path(found).parent.resolve() != place.parent.resolve():
+        raise UsageError(
+            f"{command[0]} belongs to a virtual environment that is not active, and is nowhere else",
+            remedy=f"`source {Path(command[0]).parent}/activate`, then record -- {shlex.join((name, *command[1:]))}",
+        )
+    return (name, *command[1:])

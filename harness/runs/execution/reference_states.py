@@ -188,7 +188,7 @@ def played_states(job: Job, missing: Sequence[ComparedCase], digests: Mapping[st
         waiting = [one.case for one in missing if one.case.id not in faults]
         for case_id, trial in play_references(job, waiting) if waiting else ():
             one = compared[case_id]
-            fault = reference_fault(one, one.probes(suite), trial)
+            fault = _call_fault(one.case, trial) or _state_fault(one, one.probes(suite), trial)
             if fault is not None:
                 faults[case_id] = fault
             elif case_id not in first:
@@ -310,11 +310,6 @@ def _plain_suite(suite: Suite, cases: Sequence[Case]) -> Suite:
         "user": UserSpec(),
     }
     return suite.model_copy(update=changes)
-
-
-def reference_fault(compared: ComparedCase, probes: Sequence[StateProbe], trial: Trial) -> str | None:
-    """What is wrong with a reference that was played: the call that failed, or what was not read; None: nothing."""
-    return _call_fault(compared.case, trial) or _state_fault(compared, probes, trial)
 
 
 def _call_fault(case: Case, trial: Trial) -> str | None:

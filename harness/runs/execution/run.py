@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import __version__
 from harness.errors import UsageError
-from harness.gateway.upstream.tool_servers import check_servers
+from harness.gateway.upstream.tool_servers import check_servers, filled
 from harness.runs.execution.environment import Needs, Say, needs_of, open_world, pins, refuse_unmet
 from harness.runs.execution.executor import Executor, Job
 from harness.runs.execution.executors import open_executor, runs_elsewhere
@@ -244,6 +244,8 @@ def _check_live(plan: RunPlan, say: Say) -> None:
     """
     if not runs_elsewhere(plan.executor):  # the programs of a server stand on the nodes
         check_servers(plan.suite, plan.tools, secret_values(plan.suite))
+    if plan.tools in ("live", "record") and (agent := plan.suite.agents.get(plan.agent or plan.suite.default_agent)):
+        filled("the agent", "env", agent.env, plan.suite.secrets, secret_values(plan.suite))
     warn_of_shared_state(plan, say)
     check_reachable(plan, secret_values(plan.suite))
 

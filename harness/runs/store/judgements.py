@@ -4,7 +4,6 @@ import fcntl
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self, TypeVar
 
 from pydantic import JsonValue, ValidationError
@@ -68,9 +67,7 @@ class JudgementWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def _end_the_last_line(self) -> None:

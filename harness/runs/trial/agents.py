@@ -13,8 +13,9 @@ from typing import Literal, Protocol
 
 from harness.disk import flush_folder, flush_tree, is_file, make_folder
 from harness.errors import UsageError
+from harness.gateway.upstream.tool_servers import filled
 from harness.processes import partial_name
-from harness.suite.agents import AgentVersion
+from harness.suite.agents import AgentVersion, stands_for
 from harness.suite.cases import UNREACHED, Case, TaskFolder
 from harness.suite.suites import Suite
 from harness.text import alternatives
@@ -90,6 +91,8 @@ class ProgramAgent:
         versions = {one.file: one.text for one in suite.agent_prompts if one.agent == version}
         self._texts = {name: text.encode() for name, text in {**versions, **(texts or {})}.items()}
         self._declared: AgentVersion = suite.agents[version]
+        known = {name: stands_for(name) for name in suite.secrets}
+        self._env = filled(f"agent {version!r}", "env", self._declared.env, suite.secrets, known)
         self._source = None if self._declared.files is None else suite.folder / self._declared.files
         self._staging = staging
         unknown = sorted(self._texts.keys() - _agent_files(self._source).keys()) if self._texts else ()
@@ -168,7 +171,7 @@ class ProgramAgent:
     def program(self, case: Case) -> AgentProgram:
         """The declared command; only the task differs from case to case."""
         command = tuple(map(self._declared.filled, self._declared.command))
-        env = {name: self._declared.filled(value) for name, value in self._declared.env.items()}
+        env = {name: self._declared.filled(value) for name, value in self._env.items()}
         if self._is_driven:
             command = ("python3", f"{{agent}}/{_DRIVER_AT}", *command)
             env = {**env, "HARNESS_TALK": self._declared.model_dump_json(include={"chat"})}

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from harness.sandbox.ownership import private_folder, remove_private_folder
@@ -71,9 +70,7 @@ class ProviderFixture:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def start(self, snapshot: Snapshot | None = None, limits: Limits | None = None, **spec: Any) -> Sandbox:

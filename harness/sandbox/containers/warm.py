@@ -300,7 +300,9 @@ class WarmDockerSandboxProvider:
         """
         while True:
             with self._lock:
-                self._lock.wait_for(lambda: self._closed or self._idle.get(kind) or self._may_start())
+                self._lock.wait_for(
+                    lambda: self._closed or self._idle.get(kind) or self._starting < self._containers.starts_at_once
+                )
                 self._refuse_when_closed()
                 waiting = self._idle.get(kind)
                 if not waiting:
@@ -310,9 +312,6 @@ class WarmDockerSandboxProvider:
             if warm.is_empty():
                 return warm
             self._drop(warm)
-
-    def _may_start(self) -> bool:
-        return self._starting < self._containers.starts_at_once
 
     def _new(self, kind: _Kind, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> WarmContainer:
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.errors import InvalidDocument, UsageError
 from harness.sandbox.environment import BASE_IMAGE
 from harness.sandbox.images.building import DEBIAN
+from harness.suite.documents import file_text
 from harness.values import digest_of
 
 BROWSER_IMAGE = "browser"
@@ -65,7 +66,7 @@ def read_recipe(images: Path, name: str) -> Recipe:
     if not dockerfile.is_file():
         known = ", ".join(sorted({*image_names(images), *_BUILT_IN}))
         raise UsageError(f"there is no image {name!r}: {dockerfile} is missing", remedy=f"known: {known}")
-    text = _file_text(dockerfile)
+    text = file_text(dockerfile)
     on = _BASE.search(text)
     if on is None or _FROM.search(text) is None:
         raise InvalidDocument(
@@ -78,17 +79,8 @@ def read_recipe(images: Path, name: str) -> Recipe:
         name=name,
         on=on.group(1),
         files=read_files(folder),
-        requirements=_file_text(requirements) if requirements.is_file() else None,
+        requirements=file_text(requirements) if requirements.is_file() else None,
     )
-
-
-def _file_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidDocument(path, f"is not UTF-8 ({error.reason} at byte {error.start})") from None
-    except OSError as error:
-        raise InvalidDocument(path, f"cannot be read: {error.strerror}") from None
 
 
 def image_names(images: Path) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Self
 
 from pydantic import JsonValue
@@ -80,9 +80,7 @@ class LogArchive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._zip.close()
 
     def header(self) -> Record:
