@@ -8,7 +8,15 @@ import click
 
 from harness.cli.console import say
 from harness.cli.drafting import from_data
-from harness.cli.options import Live, jobs_option, live_option, refuse_typed, sandbox_option, selection_options
+from harness.cli.options import (
+    Live,
+    attempt_option,
+    jobs_option,
+    live_option,
+    refuse_typed,
+    sandbox_option,
+    selection_options,
+)
 from harness.errors import ExitCode, UsageError
 from harness.runs.cases.checking import CaseFinding, check_cases
 from harness.runs.execution.run import Watch
@@ -297,9 +305,7 @@ def check(ctx: click.Context, /, suite: str, live: Live, as_json: bool, **typed:
 @click.argument("run", required=False)
 @click.argument("case", required=False)
 @click.option("--session", "key", metavar="SESSION", help="A production session, instead of RUN and CASE.")
-@click.option(
-    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
-)
+@attempt_option
 @click.option("--suite", metavar="SUITE", help="Suite that receives the case; default: the suite of the run.")
 @click.option(
     "-o",

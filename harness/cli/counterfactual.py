@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from harness.cli.options import Live, jobs_option, live_option, refuse_typed, sandbox_option
+from harness.cli.options import Live, attempt_option, jobs_option, live_option, refuse_typed, sandbox_option
 from harness.errors import ExitCode, UsageError
 from harness.reports.units import p_words
 from harness.runs.store.folder import run_path
@@ -47,9 +47,7 @@ class ForkOptions(TypedDict):
 @click.command("fork")
 @click.argument("run")
 @click.argument("case", required=False)
-@click.option(
-    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
-)
+@attempt_option
 @click.option(
     "--at", "step", type=click.IntRange(0), metavar="STEP", help="Step to fork at; `harness explain` lists the steps."
 )
@@ -265,9 +263,7 @@ class BlameOptions(TypedDict):
 @click.command("blame")
 @click.argument("run")
 @click.argument("case")
-@click.option(
-    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
-)
+@attempt_option
 @click.option(
     "--budget",
     type=click.IntRange(1, 10_000),

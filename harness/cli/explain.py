@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import refuse_typed
+from harness.cli.options import attempt_option, refuse_typed
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ _SUCCESS = {True: "passed", False: "failed", None: "unknown"}
 @click.command("explain")
 @click.argument("run")
 @click.argument("case", required=False)
-@click.option(
-    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
-)
+@attempt_option
 @click.option(
     "--width", type=click.IntRange(40), default=400, show_default=True, help="Maximum number of characters of a text."
 )

@@ -179,7 +179,7 @@ def run_command(ctx: click.Context, /, run: str, as_json: bool, **options: Unpac
     Verdicts are added to the run's folder at once. Criteria that this judge has judged before are skipped, and recorded
     answers cost nothing. Exit 1 if the judge failed at a criterion or the budget is spent.
     """
-    from harness.cli.console import out, print_json, say
+    from harness.cli.console import out, print_json
     from harness.errors import ExitCode
     from harness.reports.judged import judged_by_each
     from harness.reports.render.judging import judged_view
@@ -195,11 +195,17 @@ def run_command(ctx: click.Context, /, run: str, as_json: bool, **options: Unpac
         _tell(done)
         for one in scores:
             out().print(judged_view(one))
+    _warn(done)
+    ctx.exit(ExitCode.VERDICT if done.stopped or done.answers.get("judge_failed") else ExitCode.DONE)
+
+
+def _warn(done: "Judged | Paired") -> None:
+    from harness.cli.console import say
+
     if done.warning is not None:
         say(f"warning: {done.warning}")
     if done.stopped is not None:
         say(f"stopped: {done.stopped}; run the same command to continue")
-    ctx.exit(ExitCode.VERDICT if done.stopped or done.answers.get("judge_failed") else ExitCode.DONE)
 
 
 def _judge(project: Path, path: Path, options: RunOptions) -> "tuple[str, Judged]":
@@ -288,7 +294,7 @@ def compare_command(
     pairs that this judge has compared are not sent again, and recorded answers cost nothing. Exit 1 if the judge failed
     at a pair or the budget is spent.
     """
-    from harness.cli.console import out, print_json, say
+    from harness.cli.console import out, print_json
     from harness.errors import ExitCode
     from harness.reports.render.judging import preference_view
 
@@ -299,10 +305,7 @@ def compare_command(
     else:
         title = f"{done.rubric}: A is {done.run_a}, B is {done.run_b}"
         out().print(preference_view(title, [done.score], list(_notes(done))))
-    if done.warning is not None:
-        say(f"warning: {done.warning}")
-    if done.stopped is not None:
-        say(f"stopped: {done.stopped}; run the same command to continue")
+    _warn(done)
     ctx.exit(ExitCode.VERDICT if done.stopped or done.score.failed else ExitCode.DONE)
 
 

@@ -94,6 +94,9 @@ def joined(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 
 all_option = click.option("--all", "everything", is_flag=True, help="Show all figures, not only the first 25 lines.")
+attempt_option = click.option(
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
+)
 form_json_option = click.option("--json", "form", flag_value="json", help="As --format json.")
 """Beside `--format`, whose parameter is `form`."""
 

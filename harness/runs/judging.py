@@ -9,7 +9,7 @@ from typing import Final
 
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
-from harness.gateway.models.client import ModelClient, ModelSpend
+from harness.gateway.models.client import ModelClient
 from harness.gateway.models.recordings import AskMode
 from harness.judging.judge import Judge, JudgedTrial, client_of, why_not_eligible
 from harness.judging.panel import Panel, PanelTask, run_panel
@@ -124,10 +124,6 @@ def _judged_by(session: "_JudgingSession") -> Judged:
     request, spent = session.request, session.judge.asker.spent
     panel = Panel(judge=session.judge, in_flight=request.settings.in_flight, keep=session.keep)
     run_panel(panel, session.tasks())
-    return _judged_summary(session, spent, panel.stopped)
-
-
-def _judged_summary(session: "_JudgingSession", spent: ModelSpend, stopped: str | None) -> Judged:
     return Judged(
         trials=session.trials,
         judged=session.answers.total(),
@@ -135,13 +131,9 @@ def _judged_summary(session: "_JudgingSession", spent: ModelSpend, stopped: str 
         answers=dict(session.answers),
         failures=dict(session.failures.most_common()),
         skipped=session.skipped,
-        calls=spent.calls,
-        recorded=spent.recorded,
-        input_tokens=spent.input_tokens,
-        output_tokens=spent.output_tokens,
-        usd=spent.usd,
+        **vars(spent),
         left_out=dict(session.judge.asker.parameters.refused),
-        stopped=stopped,
+        stopped=panel.stopped,
         warning=family_warning(session.judge.settings.model, (session.folder,)),
     )
 

@@ -225,11 +225,7 @@ class _PairingSession:
             alike=self.alike,
             not_eligible=self.not_eligible,
             unmatched=self.unmatched,
-            calls=spent.calls,
-            recorded=spent.recorded,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-            usd=spent.usd,
+            **vars(spent),
             stopped=self.stopped,
             warning=family_warning(self.request.settings.model, (self.a, self.b)),
         )

@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 python3 -m venv .harness-venv
 export PATH="$PWD/.harness-venv/bin:$PATH"
 @@INSTALL@@
+@@PACKAGES@@
 worst=0
 
 suite() {

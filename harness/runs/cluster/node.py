@@ -36,7 +36,7 @@ from harness.suite.suites import case_of
 from harness.suite.tools import Rate
 
 if TYPE_CHECKING:
-    from harness.traces.exporting import ExportReport
+    pass
 
 
 _ANSWERS_WITHIN_S = 10.0
@@ -258,7 +258,9 @@ class NodeWorker:
             job = _job(order, project)
             live = project / "live"
             limiter = RateLimiter() if order.meter is None else SharedLimiter(order.meter)
-            tracing = stack.enter_context(open_tracing(job, self._note_export, otlp_headers))
+            tracing = stack.enter_context(
+                open_tracing(job, lambda report: self._exported.append(report.words), otlp_headers)
+            )
             shared = open_runner(job, live_cassettes=live, secrets=secrets, limiter=limiter, tracing=tracing)
             runner = stack.enter_context(shared)
             self._opened = runner, job.scorer, live
@@ -287,9 +289,6 @@ class NodeWorker:
             self._ended.wait_for(lambda: not self._running, timeout=_ENDS_WITHIN_S)
         self._closing.close()
         return self._exported
-
-    def _note_export(self, report: "ExportReport") -> None:
-        self._exported.append(report.words)
 
     @contextmanager
     def _busy(self) -> Iterator[None]:

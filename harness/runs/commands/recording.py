@@ -4,6 +4,7 @@ folder -> suite and environment, hidden -> one recorded trial -> one replayed tr
 """
 
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +39,6 @@ from harness.runs.commands.suite_files import (
     declared_hosts,
     declared_model,
     declared_tools,
-    environment_document,
     holding,
     named_variables,
     starting_checks,
@@ -209,7 +209,6 @@ def _changed_files(before: EndState | None, after: EndState | None) -> list[str]
 
 
 _OF_A_RUN = "--live none"
-_BY_HAND = "start it by hand with the command in the suite's `tools:`"
 _OWN_REMEDY = "start it, or correct its address in the variable, or the command of --mcp"
 
 
@@ -223,7 +222,6 @@ def in_terms_of(stage: Staging, suite: str) -> Iterator[None]:
         message, remedy = _with_final_paths(error.message, shown), _with_final_paths(error.remedy or "", shown)
         if _OF_A_RUN in remedy:
             remedy = _OWN_REMEDY
-        remedy = remedy.replace(_BY_HAND, "start it by hand with the command of --mcp")
         if (message, remedy) == (error.message, error.remedy or ""):
             raise
         kind = UsageError if error.exit_code == ExitCode.USAGE else SandboxError
@@ -271,10 +269,7 @@ def record_command(project: Path, request: CommandRequest, say: Say) -> Recorded
             suite, recorded, notes = _record_new(stage, request, command, name, task, say)
         else:
             notes = _write_further(stage, request, known, name, task)
-            suite = load_suite(stage.world, str(stage.suite))
-            refuse_writes(request, suite)
-            say("running the command once, against what is real")
-            recorded = _replayed_trial(stage, request, suite, "record", say)
+            suite, recorded = _recorded(stage, request, say)
         refuse_unusable(request, command, recorded)
         say("replaying it offline")
         notes += [f"it called {host}, which the gateway refused" for host in refused_hosts(recorded)]
@@ -306,8 +301,7 @@ def record_command(project: Path, request: CommandRequest, say: Say) -> Recorded
 
 def proposed_suite(typed: Sequence[str]) -> str:
     """A name for the suite of a command, after its program."""
-    name = program_of(agent_command(typed)[0]).lower()
-    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name).strip("-") or "command"
+    return "-".join(_words(program_of(agent_command(typed)[0]))) or "command"
 
 
 def _from_agent_files(request: CommandRequest, project: Path, command: tuple[str, ...]) -> tuple[str, ...]:
@@ -322,8 +316,11 @@ def _from_agent_files(request: CommandRequest, project: Path, command: tuple[str
 
 
 def _case_name(task: str) -> str:
-    words = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in task.lower()).split()
-    return "-".join(words[:_WORDS])[:60] or "case-1"
+    return "-".join(_words(task)[:_WORDS])[:60] or "case-1"
+
+
+def _words(text: str) -> list[str]:
+    return re.findall("[a-z0-9]+", text.lower())
 
 
 def _existing(project: Path, request: CommandRequest, command: Sequence[str], name: str) -> Suite | None:
@@ -355,7 +352,7 @@ def _record_new(
     environment = stage.world / "images" / request.suite
     files = environment / "states" / STATE / "work"
     notes = _copy_folder(request.folder, files, stage.project, request)
-    write_environment(environment, environment_document(request.image, has_files=any(files.rglob("*"))))
+    write_environment(environment, request.image, has_files=any(files.rglob("*")))
     texts = " ".join(path.read_bytes().decode("utf-8", "replace") for path in files.rglob("*") if path.is_file())
     own = named_variables(request.environment, texts)
     places = own.places
@@ -378,10 +375,7 @@ def _record_new(
     )
     while True:
         write([*called, NOWHERE], model)
-        suite = load_suite(stage.world, str(stage.suite))
-        refuse_writes(request, suite)
-        say("running the command once, against what is real")
-        recorded = _replayed_trial(stage, request, suite, "record", say)
+        _, recorded = _recorded(stage, request, say)
         more = [host for host in refused_hosts(recorded) if host not in called and not host[0].isdigit()]
         if not more or len(called) > _HOSTS:
             break
@@ -435,6 +429,13 @@ def _without_project(choice: FolderChoice, project: Path) -> FolderChoice:
 def _plain_case(request: CommandRequest, name: str, task: str) -> dict[str, Any]:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return case_document(name, task, request.seconds, now if isolates(request.sandbox) else None)
+
+
+def _recorded(stage: Staging, request: CommandRequest, say: Say) -> tuple[Suite, StoredTrial]:
+    suite = load_suite(stage.world, str(stage.suite))
+    refuse_writes(request, suite)
+    say("running the command once, against what is real")
+    return suite, _replayed_trial(stage, request, suite, "record", say)
 
 
 def _replayed_trial(stage: Staging, request: CommandRequest, suite: Suite, mode: str, say: Say) -> StoredTrial:

@@ -50,15 +50,7 @@ def suite_document(
     }
 
 
-def environment_document(image: str | None, *, has_files: bool) -> dict[str, Any]:
-    """`environment.yaml` with the one state that trials begin with."""
-    state = {"files": f"states/{STATE}"} if has_files else {}
-    return {**({} if image is None else {"image": image}), "states": {STATE: state}}
-
-
-def case_document(
-    case_id: str, task: str, seconds: float, clock: str | None, checks: Sequence[Mapping[str, Any]] = ()
-) -> dict[str, Any]:
+def case_document(case_id: str, task: str, seconds: float, clock: str | None) -> dict[str, Any]:
     """The case; `clock` None: the real time."""
     return {
         "id": case_id,
@@ -66,7 +58,6 @@ def case_document(
         "task": task,
         **({} if clock is None else {"clock": clock}),
         "limits": {"seconds": seconds, **_LIMITS},
-        **({"checks": list(checks)} if checks else {}),
     }
 
 
@@ -81,9 +72,11 @@ def write_cases(path: Path, case: Mapping[str, Any]) -> None:
     write_atomically(path, _yaml_bytes(_CASES_HEADING, [dict(case)]))
 
 
-def write_environment(folder: Path, document: Mapping[str, Any]) -> None:
-    """`environment.yaml` in the environment's folder."""
-    write_atomically(folder / "environment.yaml", _yaml_bytes(_SUITE_HEADING, dict(document)))
+def write_environment(folder: Path, image: str | None, *, has_files: bool) -> None:
+    """`environment.yaml` in the environment's folder, with the one state that trials begin with."""
+    state = {"files": f"states/{STATE}"} if has_files else {}
+    document = {**({} if image is None else {"image": image}), "states": {STATE: state}}
+    write_atomically(folder / "environment.yaml", _yaml_bytes(_SUITE_HEADING, document))
 
 
 def _yaml_bytes(heading: str, document: object) -> bytes:

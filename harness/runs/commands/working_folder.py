@@ -156,10 +156,9 @@ def _refuse_too_much(inside: str, found: os.stat_result, size: int, entries: int
             f"{inside} is too large for a snapshot: {found.st_size / 2**20:.0f} MiB, at most {FILE_BYTES_MAX >> 20}",
             remedy=f"--exclude {inside!r}, or put it into the image",
         )
-    if size > TOTAL_BYTES_MAX:
-        raise UsageError(f"the folder is too large for a snapshot: over {TOTAL_BYTES_MAX >> 20} MiB", remedy=remedy)
-    if entries > ENTRIES_MAX:
-        raise UsageError(f"the folder has over {ENTRIES_MAX} files, too many for a snapshot", remedy=remedy)
+    if size > TOTAL_BYTES_MAX or entries > ENTRIES_MAX:
+        most = f"{TOTAL_BYTES_MAX >> 20} MiB, or {ENTRIES_MAX} files"
+        raise UsageError(f"the folder is too large for a snapshot: over {most}", remedy=remedy)
 
 
 def _refuse_secret_content(path: Path, inside: str, secrets: SecretTexts) -> None:

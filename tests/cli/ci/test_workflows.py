@@ -172,7 +172,10 @@ def test_a_second_suite_is_added_and_what_cannot_work_there_is_told(tmp_path: Pa
     shutil.copytree(first, tmp_path / "suites/other")
     (tmp_path / "suites/other/suite.yaml").write_text(
         (first / "suite.yaml").read_text()
-        + MODEL.replace("{prices", "{double: true, providers: {openai: {base_url: 'http://localhost:9/v1'}}, prices")
+        + MODEL.replace(
+            "{prices",
+            "{double: true, providers: {openai: {base_url: 'http://localhost:9/v1', api_key: OPENAI_API_KEY}}, prices",
+        )
         + SERVERS
     )
     said = typed()
