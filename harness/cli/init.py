@@ -326,14 +326,12 @@ def unreachable(project: Path) -> Iterator[str]:
     """What a job elsewhere cannot reach, or measures nothing of: servers of this machine, and doubles of models."""
     for suite in (load_suite(project, name) for name in suite_names(project)):
         model = suite.model
-        places = {f"server {name}": one for name, one in suite.reached.items() if not one.command}
-        for field, one in {
-            **places,
-            **{f"model {name}": one for name, one in (model.servers if model else {}).items()},
-        }.items():
-            if one.base_url is not None and _LOOPBACK.fullmatch(urlsplit(one.base_url).hostname or ""):
-                way = "`command` in suite.yaml starts it" if field in places else "start it in the workflow"
-                yield f"{suite.name}: {field}: {one.base_url} is this machine: {way}"
+        servers = {f"server {name}": one.base_url for name, one in suite.reached.items() if not one.command}
+        models = {f"model {name}": one.base_url for name, one in (model.servers if model else {}).items()}
+        for field, url in {**servers, **models}.items():
+            if url is not None and _LOOPBACK.fullmatch(urlsplit(url).hostname or ""):
+                way = "`command` in suite.yaml starts it" if field in servers else "start it in the workflow"
+                yield f"{suite.name}: {field}: {url} is this machine: {way}"
         if model is not None and model.double:
             yield f"{suite.name}: model: it is a double: a live run in the workflow says nothing about a model"
 

@@ -1,12 +1,10 @@
 """Prompts of agents as versions: chosen by label or version, kept in the manifest, named on spans, compared by name."""
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from click.testing import CliRunner
 
 from harness.cli.main import harness
@@ -17,6 +15,7 @@ from harness.reports.compare import compare_runs
 from harness.runs.plan.plan import RunOptions
 from harness.runs.store.folder import RunFolder
 from harness.suite.loading import load_suite
+from tests.judging.judge.serving import served
 
 SUITE = """\
 agents:
@@ -191,27 +190,11 @@ SAID = {
 def model() -> Iterator[str]:
     """The address of a model that says hello."""
 
-    class Answers(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            body = json.dumps(SAID).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(SAID)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(answer, path="") as address:
+        yield address
 
 
 def test_the_span_of_a_model_request_names_the_version_that_it_holds(

@@ -6,34 +6,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.gateway.models.model_server import ModelServer, Thought, serve_models
+from tests.walks.adder import ADDER
 from tests.walks.conftest import Walk, WriteSuite, walk, write_suite
 
 __all__ = ["walk", "write_suite"]
 
-AGENT = """\
-import json, os, urllib.request
-from pathlib import Path
-
-def ask(messages):
-    request = urllib.request.Request(
-        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
-        json.dumps({"model": "small-1", "messages": messages}).encode(),
-        {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]},
-    )
-    return json.loads(urllib.request.urlopen(request).read())["choices"][0]["message"]
-
-rules = (Path(__file__).parent / "rules.md").read_text()
-messages = [{"role": "system", "content": "You add.\\n" + rules}, {"role": "user", "content": "Add three and four."}]
-while True:
-    message = ask(messages)
-    messages.append(message)
-    if not message.get("tool_calls"):
-        break
-    for call in message["tool_calls"]:
-        numbers = json.loads(call["function"]["arguments"])
-        result = json.dumps({"sum": sum(numbers.values())})
-        messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
-"""
+AGENT = ADDER.replace(
+    "messages = [{",
+    'from pathlib import Path\nrules = (Path(__file__).parent / "rules.md").read_text()\n'
+    'messages = [{"role": "system", "content": "You add.\\n" + rules}, {',
+)
 SUITE = """\
 checks:
   - {{name: answered, verifier: final_answer, with: {{contains: seven}}}}

@@ -5,31 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.gateway.models.model_server import ModelServer, Thought, serve_models
+from tests.walks.adder import ADDER
 from tests.walks.conftest import Walk, WriteSuite
 
 KEY = "sk-walk-0123456789abcdef"
-MAIN = """\
-import json, os, sys, urllib.request
-
-def ask(messages):
-    request = urllib.request.Request(
-        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
-        json.dumps({"model": "small-1", "messages": messages}).encode(),
-        {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]},
-    )
-    return json.loads(urllib.request.urlopen(request).read())["choices"][0]["message"]
-
-messages = [{"role": "user", "content": "Add three and four."}]
-while True:
-    message = ask(messages)
-    messages.append(message)
-    if not message.get("tool_calls"):
-        break
-    for call in message["tool_calls"]:
-        numbers = json.loads(call["function"]["arguments"])
-        result = json.dumps({"sum": sum(numbers.values())})
-        messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
-"""
 SUITE = """\
 checks:
   - {{name: answered, verifier: final_answer, with: {{regex: "seven"}}}}
@@ -51,7 +30,7 @@ def add(results: list[str]) -> Thought:
 def models(write_suite: WriteSuite) -> Iterator[ModelServer]:
     with serve_models() as server:
         server.think = add
-        write_suite(SUITE.format(url=server.url), CASES, {"main.py": MAIN})
+        write_suite(SUITE.format(url=server.url), CASES, {"main.py": ADDER})
         yield server
 
 
