@@ -1,12 +1,12 @@
 """A real HTTP service whose answers a test changes as a new release would."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.serving import Answering, listening
 
 Answers = dict[str, Any]
 """`METHOD /path?query` -> the answer: a JSON value, a function that gives one, or `(status, value)`."""
@@ -34,30 +34,12 @@ class Shop:
 def open_shop(answers: Answers) -> Iterator[Shop]:
     shop = Shop(answers=answers)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def handle_any(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length", "0")))
-            status, body = shop.answer(f"{self.command} {self.path}")
-            self.send_response(status)
-            self.send_header("content-type", shop.media)
-            for name, value in shop.headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.sent()
+            self.give(*shop.answer(f"{self.command} {self.path}"), {"Content-Type": shop.media, **shop.headers})
 
         do_GET = do_POST = handle_any
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    shop.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with listening(Handler) as shop.url:
         yield shop
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -4,16 +4,15 @@ import copy
 import json
 import shutil
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from tests.drift import released_server
 from tests.drift.conftest import Project, told
 from tests.drift.shop import Shop
+from tests.serving import Answering, listening
 
 WEATHER = {"city": "Oslo", "days": [{"high": 7, "wind": 3.5}, {"high": 9, "wind": 4}]}
 FIRST: dict[str, Any] = {
@@ -110,26 +109,10 @@ def _covers(report: dict[str, Any], finding: dict[str, Any]) -> bool:
 
 @contextmanager
 def _served(release: Path) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_POST(self) -> None:
-            message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            reply = released_server.reply_to(release, message)
-            body = b"" if reply is None else json.dumps(reply).encode()
-            self.send_response(202 if reply is None else 200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            reply = released_server.reply_to(release, json.loads(self.sent()))
+            self.give(202 if reply is None else 200, b"" if reply is None else reply)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/mcp"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with listening(Handler) as address:
+        yield f"{address}/mcp"

@@ -1,39 +1,30 @@
 """A ClickHouse that sends its clients on to another origin: nothing is sent there, and nothing of it is taken."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from harness.production.clickhouse import ClickHouseUnavailable, Database
 from harness.production.settings import ClickHouseSettings
+from tests.serving import Answering, listening
 
 
 @contextmanager
 def _serving(came: list[str], sends_on_to: str | None = None, status: int = 307) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length") or 0))
+            self.sent()
             came.append(self.path)
-            self.send_response(200 if sends_on_to is None else status)
-            if sends_on_to is not None:
-                self.send_header("Location", sends_on_to + self.path)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            if sends_on_to is None:
+                self.give(200, b"")
+            else:
+                self.give(status, b"", {"Location": sends_on_to + self.path})
 
         do_GET = do_POST
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+    with listening(Handler) as address:
+        yield address
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

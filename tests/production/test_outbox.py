@@ -1,9 +1,7 @@
 """What leaves: to the named host only, whatever is damaged; and what is forgotten is forgotten there too."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from harness.production.watch import daily_report
 from harness.suite.loading import load_suite
 from tests.production.receiving import Served, request, serving, span
 from tests.production.walking import PROJECT, harness, harness_json
+from tests.serving import Answering, listening
 
 NOW = OnlineSettings(pause_s=0)
 CONVERSATION = "gen_ai.conversation.id"
@@ -30,29 +29,16 @@ def answering(status: int, location: str = "") -> Iterator[tuple[str, list[str |
     """A server that always answers so: its address, and the Authorization header of each request."""
     seen: list[str | None] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def answer(self) -> None:
             seen.append(self.headers.get("Authorization"))
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            self.send_response(status)
-            self.send_header("Location", location)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.sent()
+            self.give(status, b"", {"Location": location})
 
         do_GET = do_POST = answer
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", seen
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    with listening(Handler) as address:
+        yield address, seen
 
 
 def scored(served: Served, folder: Path, *, sessions: int = 2) -> ScoreOutbox:

@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from harness.runs.store.folder import RunFolder
 from harness.traces.trial import Trial
 from tests.drift.conftest import TOOLS, Project
 from tests.drift.shop import Shop
+from tests.serving import Answering
 
 CASES: dict[str, list[list[Any]]] = {f"c{number}": [["get_item", {"id": number}]] for number in range(1, 7)}
 
@@ -39,39 +40,27 @@ class Flaky:
         self._server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Answering):
     shop: Flaky
 
     def do_HEAD(self) -> None:
-        self._answer({})
+        self.give(200, {})
 
     def do_GET(self) -> None:
         if self.shop.losing or (self.shop.loses_items and self.path.startswith("/items")):
             self.connection.shutdown(socket.SHUT_RDWR)
         else:
-            self._answer({"id": 1, "orders": self.shop.writes})
+            self.give(200, {"id": 1, "orders": self.shop.writes})
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.sent()
         if self.path == "/reset":
             self.shop.resets.append((self.path, self.headers.get("Authorization")))
             self.shop.writes = 0
-            self._answer({}, self.shop.reset_status)
+            self.give(self.shop.reset_status, {})
         else:
             self.shop.writes += 1
-            self._answer({"orders": self.shop.writes})
-
-    def _answer(self, body: dict[str, Any], status: int = 200) -> None:
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(text)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing is printed."""
+            self.give(200, {"orders": self.shop.writes})
 
 
 def _serve(shop: Flaky) -> ThreadingHTTPServer:

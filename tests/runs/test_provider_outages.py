@@ -1,9 +1,7 @@
 """Models and tool servers that fail: no measurement of the agent, unless the agent itself brings the failure about."""
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from harness.runs.store.folder import RunFolder
 from harness.traces.trial import Trial
 from tests.drift.conftest import Project
 from tests.drift.shop import Shop
+from tests.serving import Answering, listening
 
 AGENT = """
 import json, os, sys, urllib.request
@@ -45,7 +44,7 @@ ANSWER = {
 }  # fmt: skip
 
 
-class Provider(BaseHTTPRequestHandler):
+class Provider(Answering):
     """A provider, and a tool server beside it. What it does depends on `down`, or on what it is asked."""
 
     down: int | None = None
@@ -55,56 +54,38 @@ class Provider(BaseHTTPRequestHandler):
     recovers_after: int | None = None
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.sent()
         asked = json.loads(body or b"{}")
         said = json.dumps(asked.get("messages"))
         type(self).served += 1
         if self.recovers_after is not None and self.served > self.recovers_after:
             type(self).down = None
         if self.page:
-            self._send(200, self.page)
+            self.give(200, self.page)
         elif self.down is not None:
-            self._answer(self.down, {"error": {"message": "model not found" if self.down == 404 else "out of order"}})
+            self.give(self.down, {"error": {"message": "model not found" if self.down == 404 else "out of order"}})
         elif len(body) > 2_000_000:
             self.connection.close()
         elif '"poison"' in said or asked.get("id") == 13:
-            self._answer(500, {"error": {"message": "it broke"}})
+            self.give(500, {"error": {"message": "it broke"}})
         elif asked.get("model") == "no-channel":
-            self._answer(503, {"error": {"message": "no channel for this model"}})
+            self.give(503, {"error": {"message": "no channel for this model"}})
         elif asked.get("model", "good") != "good":
-            self._answer(404, {"error": {"message": "model not found"}})
+            self.give(404, {"error": {"message": "model not found"}})
         else:
-            self._answer(200, ANSWER)
+            self.give(200, ANSWER)
 
     def do_GET(self) -> None:
-        self._answer(self.down or (500 if self.path.endswith("/13") else 200), {"id": 1})
+        self.give(self.down or (500 if self.path.endswith("/13") else 200), {"id": 1})
 
     do_HEAD = do_GET
-
-    def _answer(self, status: int, body: Any) -> None:
-        self._send(status, json.dumps(body).encode())
-
-    def _send(self, status: int, text: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(text)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing is printed."""
 
 
 @pytest.fixture
 def provider() -> Iterator[type[Provider]]:
     own = type("Own", (Provider,), {})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), own)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    own.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield own
-    server.shutdown()
-    server.server_close()
+    with listening(own) as own.url:
+        yield own
 
 
 @pytest.fixture

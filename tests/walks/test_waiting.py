@@ -1,14 +1,13 @@
 """Trials that wait for a live model leave the processors to others."""
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from harness.runs.trial.parallel import processors
+from tests.serving import Answering, listening
 from tests.walks.conftest import Walk
 
 SUITE = """\
@@ -39,29 +38,17 @@ def model_that_answers(together: int) -> Iterator[str]:
     """Its address. It answers nobody before so many have asked."""
     everybody = threading.Barrier(together)
 
-    class Answers(BaseHTTPRequestHandler):
+    class Answers(Answering):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
+            self.sent()
             everybody.wait(240)
-            body = json.dumps(SAID).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.give(200, SAID)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with listening(Answers) as address:
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield address
         finally:
             everybody.abort()
-            server.shutdown()
-            thread.join()
 
 
 @pytest.mark.slow

@@ -1,11 +1,9 @@
 """A suite whose second tool answers only when a collector has the first one's span: order proven without a clock."""
 
-import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.serving import Answering, listening
 from tests.traces.receiver import Receiver
 
 KEY = "sk-shown-to-nobody-0123456789"
@@ -40,30 +38,16 @@ CASES = "- {id: a, task: look}\n"
 def shop(receiver: Receiver, *, host: str = "127.0.0.1") -> Iterator[str]:
     """Its address. `/first` tells the key that it was called with; `/second` waits for the collector."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_GET(self) -> None:
             if self.path == "/first":
                 told: dict[str, object] = {"key": self.headers["Authorization"]}
             else:
                 told = {"seen": receiver.wait_for(lambda got: any(s.name == "execute_tool first" for s in got.spans))}
-            body = json.dumps(told).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.give(200, told)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer((host, 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://{host}:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Handler, host) as address:
+        yield address
 
 
 def check_arrived(receiver: Receiver, trials: int = 1) -> None:

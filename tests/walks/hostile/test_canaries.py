@@ -2,15 +2,14 @@
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import quote
 
 import pytest
 
 from qa.soak.canaries import everything, forms
 from tests.cli.starting import LIVE
+from tests.serving import Answering, listening
 from tests.walks.conftest import Walk
 
 CANARY = 'can4ry/+"sec ret=é&0815'
@@ -68,9 +67,9 @@ print(seen, file=sys.stderr)
 def echoing() -> Iterator[int]:
     """A service that puts the secret, in every form it knows, wherever it can."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_GET(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length") or 0))
+            self.sent()
             secret = self.headers["Authorization"].removeprefix("Bearer ").encode("latin-1").decode()
             raw = secret.encode()
             value: object = {
@@ -82,25 +81,12 @@ def echoing() -> Iterator[int]:
             status = 409 if self.path == "/refuse" else 200
             if self.path == "/login":
                 value = {"access_token": TOKEN}
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("retry-after", quote(secret, safe=""))
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.give(status, value, {"retry-after": quote(secret, safe="")})
 
         do_POST = do_GET
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+    with listening(Handler) as address:
+        yield int(address.rpartition(":")[2])
 
 
 @pytest.mark.slow

@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.serving import Answering, listening
 from tests.walks.conftest import Walk, WriteSuite
 
 _AGENT = """
@@ -59,40 +58,27 @@ _EMPTY_TREE = b"4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _REFS = b"001e# service=git-upload-pack\n0000" + b"003b" + _EMPTY_TREE + b" HEAD\0 agent=x\n" + b"0000"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Answering):
     protocol_version = "HTTP/1.1"
     seen: list[str]
 
     def do_GET(self) -> None:
-        sent = self.rfile.read(int(self.headers.get("content-length") or 0))
+        sent = self.sent()
         self.seen.append(f"{self.command} {self.path}")
-        body, kind = json.dumps({"path": self.path, "sent": sent.decode()}).encode(), "application/json"
         if self.path.startswith("/repo.git/info/refs"):
-            body, kind = _REFS, "application/x-git-upload-pack-advertisement"
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            self.give(200, _REFS, {"Content-Type": "application/x-git-upload-pack-advertisement"})
+        else:
+            self.give(200, {"path": self.path, "sent": sent.decode()})
 
     do_POST = do_GET
-
-    def log_message(self, *args: object) -> None:
-        pass
 
 
 @pytest.fixture
 def outside() -> Iterator[tuple[str, list[str]]]:
     """A host of the outside: its address, and what it was asked."""
     seen: list[str] = []
-    handler = type("Handler", (_Handler,), {"seen": seen})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", seen
-        server.shutdown()
-        thread.join()
+    with listening(type("Handler", (_Handler,), {"seen": seen})) as address:
+        yield address, seen
 
 
 @pytest.mark.slow

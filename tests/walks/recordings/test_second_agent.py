@@ -2,12 +2,10 @@
 
 import itertools
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import pytest
 from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
 from harness.cassettes.recordings import Recording
 from tests.gateway.models.model_server import ModelServer, Thought, serve_models
+from tests.serving import Answering, listening
 from tests.walks.conftest import Walk
 
 MAIN = """\
@@ -105,7 +104,7 @@ class Notes:
         return note
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Answering):
     notes: Notes
 
     def do_POST(self) -> None:
@@ -130,28 +129,12 @@ class Handler(BaseHTTPRequestHandler):
         self.notes.refused += [] if found else [name]
         return found
 
-    def give(self, status: int, value: object) -> None:
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
 
 @contextmanager
 def serve_notes() -> Iterator[Notes]:
     notes = Notes()
-    with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"notes": notes})) as server:
-        notes.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with listening(type("Handler", (Handler,), {"notes": notes})) as notes.url:
         yield notes
-        server.shutdown()
-        thread.join()
 
 
 def think(results: list[str]) -> Thought:
