@@ -259,20 +259,18 @@ class ImageStore:
         """Builds everything that is missing, from the bottom; False: another process made it while this one waited."""
         if self._is_there(plan.tag):
             return False
+        asked, wheels = plan.recipe.requirements, None
+        if asked is not None and not self._is_there(plan.on):  # one without a wheel is refused before all the rest
+            wheels = wheels_context(asked, engine_facts(self._client).machine, cache_folder(), progress)
         if plan.recipe.on != DEBIAN:
             self._make(self._plan(plan.recipe.on), progress)
         elif not self._is_there(plan.below):
             make_debian(self._client, progress)
-        if plan.recipe.requirements is not None and not self._is_there(plan.on):
-            self._make_wheels(plan.recipe.requirements, plan, progress)
+        if wheels is not None:
+            build_image(self._client, context_of(wheels), plan.below, plan.on, progress)
         progress(f"building image {plan.recipe.name!r}")
         build_image(self._client, plan.recipe.context(), plan.on, plan.tag, progress)
         return True
-
-    def _make_wheels(self, requirements: str, plan: _Plan, progress: Progress) -> None:
-        machine = engine_facts(self._client).machine
-        files = wheels_context(requirements, machine, cache_folder(), progress)
-        build_image(self._client, context_of(files), plan.below, plan.on, progress)
 
     def _is_there(self, tag: str) -> bool:
         try:

@@ -94,9 +94,11 @@ def _reason(printed: str, conflicts: list[str], machine: str) -> tuple[str, str]
         return _conflicting(conflicts, machine)
     if missing := _NO_WHEEL.search(printed):
         requirement = (missing["requirement"] or missing["constrained"]).strip()
+        name = re.split("[=<>~!;@ ]", requirement)[0]
         return (
             f". No wheel exists for {requirement} (CPython {PYTHON}, {machine}) on the index that pip asks",
-            f"pin a version of {re.split('[=<>~!;@ ]', requirement)[0]} that has one",
+            f"pin a version of {name} that has one; or build one, `python3 -m pip wheel --no-deps --wheel-dir wheels"
+            f" {name}`, and lock again with PIP_FIND_LINKS=wheels",
         )
     return "", "if pip itself is missing: python3 -m ensurepip"
 

@@ -127,15 +127,23 @@ def test_wheels_are_fetched_by_hash_and_lie_in_the_image_with_bytecode(
 
 
 @pytest.mark.slow
-def test_wheels_without_the_right_hash_are_refused(base: str, project: Project, name: str, tmp_path: Path) -> None:
-    requirement = wheel(tmp_path, version="1.6")
-    wrong = requirement.replace(requirement[-12:-1], "0" * 11)
-    store = ImageStore(
-        project(**{f"{name}/Dockerfile": "ARG BASE=base\nFROM ${BASE}\n", f"{name}/requirements.txt": wrong})
-    )
-
-    with pytest.raises(ImageError, match="DO NOT MATCH"):
-        store.build(name)
+def test_wheels_that_cannot_be_had_are_refused_before_anything_is_built(
+    base: str, project: Project, name: str, tmp_path: Path
+) -> None:
+    requirement, said = wheel(tmp_path, version="1.6"), list[str]()
+    files = {
+        f"{name}/Dockerfile": DOCKERFILE,
+        f"{name}/run.sh": "",
+        f"{name}/top/Dockerfile": f"ARG BASE={name}\nFROM $BASE\n",
+    }
+    no_wheel = requirement.replace("tinypack==1.6", "tinypack==1.7")
+    for wrong, why in (
+        (requirement.replace(requirement[-12:-1], "0" * 11), "DO NOT MATCH"),
+        (no_wheel, "tinypack==1.7"),
+    ):
+        with pytest.raises(ImageError, match=why):
+            ImageStore(project(**files, **{f"{name}/top/requirements.txt": wrong})).build(f"{name}/top", said.append)
+    assert not [line for line in said if "building" in line]
 
 
 @pytest.mark.slow
