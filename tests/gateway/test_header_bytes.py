@@ -2,9 +2,7 @@
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -17,6 +15,7 @@ from harness.suite.models import ModelSpec
 from harness.suite.suites import Suite, ToolServer
 from harness.suite.tools import HttpRoute, ToolSpec
 from harness.traces.projection import trajectory_from
+from tests.serving import Answering, listening
 
 HOST = "api.example.com"
 CHAT = json.dumps({"model": "small-1", "messages": [{"role": "user", "content": "Hi"}]}).encode()
@@ -33,42 +32,28 @@ NO_UTF_8 = (b"\xff", b"caf\xe9", b"\xed\xa0\x80", b"\xc3")
 SPLITTING = (b"a\rX-Injected: b", b"a\nX-Injected: b", b"a\x00b", b"a\r\n X-Injected: b")
 
 
-class _Told(BaseHTTPRequestHandler):
+class _Told(Answering):
     """Answers everything with a header that is not UTF-8, and keeps the headers that came."""
 
     came: list[dict[str, str]]
     paths: list[str]
 
     def do_GET(self) -> None:
-        self.rfile.read(int(self.headers.get("content-length") or 0))
+        self.sent()
         if self.command != "HEAD":
             self.came.append({name.lower(): value for name, value in self.headers.items()})
             self.paths.append(self.path)
         choice = {"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop", "index": 0}
-        body = json.dumps({"id": "m", "object": "chat.completion", "choices": [choice]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("X-Said", "caf\xe9 \xff")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.give(200, {"id": "m", "object": "chat.completion", "choices": [choice]}, {"X-Said": "caf\xe9 \xff"})
 
     do_POST = do_HEAD = do_GET
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing is printed."""
 
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, type[_Told]]]:
     handler = type("Handler", (_Told,), {"came": [], "paths": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
-        thread = threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{served.server_address[1]}", handler
-        served.shutdown()
-        thread.join()
+    with listening(handler) as address:
+        yield address, handler
 
 
 @pytest.fixture

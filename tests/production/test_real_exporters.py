@@ -4,17 +4,15 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.production.exporters.program import AGENT, TOOL, TURNS, USAGE, get_order, reply
 from tests.production.receiving import Served
+from tests.serving import Answering, listening
 
 HERE = Path(__file__).parent / "exporters"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -52,16 +50,13 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return made
 
 
-class Model(BaseHTTPRequestHandler):
+class Model(Answering):
     """OpenAI's chat completions, whole and as a stream, and responses; says what the program's rule says."""
 
     number = 0
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = json.loads(self.sent())
         told, number = reply(Model.number), Model.number
         Model.number += 1
         whole = {"id": f"r{number}", "created": 1, "created_at": 1, "model": "small-1"}
@@ -88,23 +83,17 @@ class Model(BaseHTTPRequestHandler):
         usage["total_tokens"] = USAGE["input"] + USAGE["output"]
         if asked.get("stream"):
             parts = [json.dumps(whole), json.dumps(whole | {"choices": [], "usage": usage}), "[DONE]"]
-            body, kind = "".join(f"data: {part}\n\n" for part in parts).encode(), "text/event-stream"
+            body = "".join(f"data: {part}\n\n" for part in parts).encode()
+            self.give(200, body, {"Content-Type": "text/event-stream"})
         else:
-            body, kind = json.dumps(whole | {"usage": usage}).encode(), "application/json"
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            self.give(200, whole | {"usage": usage})
 
 
 @pytest.fixture
 def model() -> Iterator[str]:
     Model.number = 0
-    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with listening(Model) as address:
+        yield address
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)

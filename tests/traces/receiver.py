@@ -5,10 +5,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.serving import Answering, listening
 
 
 @dataclass(frozen=True)
@@ -104,30 +105,17 @@ def receiving(host: str = "127.0.0.1", *, answers: bool = True) -> Iterator[Rece
     if answers:
         receiver.gate.set()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            body = self.sent()
             status = receiver.take(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
             with contextlib.suppress(ConnectionError):  # of who waits no more
-                self.send_response(status)
-                self.send_header("content-length", "0")
-                self.end_headers()
+                self.give(status, b"")
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-    with Server((host, 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        receiver.url = f"http://{host}:{server.server_port}"
+    with listening(Handler, host) as receiver.url:
         try:
             yield receiver
         finally:
             receiver.gate.set()
-            server.shutdown()
-            thread.join()

@@ -1,10 +1,10 @@
 """A web site that misbehaves by path, on this machine; what it was asked is kept."""
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.serving import Answering, listening
 
 FORM = """<h1>Wishes</h1><form method=post action=/wish>
 <label for=what>What</label><input id=what name=what value=old>
@@ -59,7 +59,7 @@ PAGES = {
 }
 
 
-class Site(BaseHTTPRequestHandler):
+class Site(Answering):
     asked: list[str]
 
     def do_GET(self) -> None:
@@ -90,21 +90,10 @@ class Site(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @contextmanager
 def running_site() -> Iterator[tuple[str, list[str]]]:
     """Its address, and what it is asked as it comes."""
     asked: list[str] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Site", (Site,), {"asked": asked}))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(type("Site", (Site,), {"asked": asked})) as address:
+        yield address, asked
