@@ -107,6 +107,7 @@ def test_the_doctor_names_recordings_that_are_on_no_cassette_and_leaves_them(tmp
     said = run_command("doctor", folder=tmp_path).stdout
 
     assert f"recording    {journal} was not merged into its cassette\n             -> harness record s" in said
+    assert "protected from an environment's services" in said
     assert journal.exists()
 
 

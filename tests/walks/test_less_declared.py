@@ -1,11 +1,10 @@
 """What a suite may leave out or ask for: an agent without files, and a tool that is asked by HEAD."""
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.serving import Answering, listening
 from tests.walks.conftest import Walk, WriteSuite
 
 LOCAL = ("s", "--sandbox", "local")
@@ -25,28 +24,40 @@ def test_an_agent_whose_program_is_there_already_needs_no_files(walk: Walk, writ
     assert "`prompts`" in walk("run", *LOCAL, status=2).stderr
 
 
-class Counting(BaseHTTPRequestHandler):
+@pytest.mark.parametrize(
+    ("program", "first", "status"),
+    [
+        ("raise KeyError('SHOP_KEY')", "KeyError: 'SHOP_KEY'", 1),
+        ("", "no gate is set: this run cannot fail; set `gates:", 0),
+        ("while True: pass", "no gate is set: this run cannot fail; set `gates:", 0),
+    ],
+)
+def test_an_agent_that_does_nothing_is_told_in_the_first_line(
+    walk: Walk, write_suite: WriteSuite, program: str, first: str, status: int
+) -> None:
+    case = "- {id: a, task: Say it., checks: [{name: said, verifier: final_answer, with: {equals: it}}]}\n"
+    write_suite("limits: {seconds: 2}\n", case, {"main.py": program})
+
+    said = walk("run", *LOCAL, status=status).stderr.splitlines()
+
+    assert first in said[2], said  # the first two say what is run, and where
+
+
+class Counting(Answering):
     """A collection that tells its size to HEAD, and has no body for it."""
 
     asked: list[str] = []
 
     def do_HEAD(self) -> None:
         self.asked.append(self.path)
-        self.send_response(200 if self.path == "/records" else 404)
-        self.send_header("Total-Records", "7")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        self.give(200 if self.path == "/records" else 404, b"", {"Total-Records": "7"})
 
 
 @pytest.fixture
 def address() -> Iterator[str]:
     Counting.asked = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), Counting) as server:
-        threading.Thread(target=server.serve_forever).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with listening(Counting) as address:
+        yield address
 
 
 AGENT = """
