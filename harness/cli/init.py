@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,8 +17,7 @@ import click
 from harness import __version__
 from harness.errors import HarnessError, UsageError
 from harness.plugins import DISTRIBUTION
-from harness.runs.commands.working_folder import has_own_packages
-from harness.sandbox.environment import BASE_IMAGE, load_environment
+from harness.runs.plan.planning import takes_own_packages
 from harness.suite.loading import load_suite
 from harness.suite.suite_file import suite_names
 from harness.suite.suites import Suite
@@ -390,26 +388,15 @@ def _suite_line(service: str, suite: Suite) -> str:
 
 def _options(suite: Suite) -> str:
     """Options of the workflow: the model answers live, always with a budget."""
-    options = ["--sandbox local"] if _has_own_packages(suite) else []
+    options = ["--sandbox local"] if takes_own_packages(suite) else []
     if suite.model is not None:
         options.append(f"--live model --budget {'usd=2' if suite.model.prices else 'tokens=2000000'}")
     return " ".join(options)
 
 
-def _has_own_packages(suite: Suite) -> bool:
-    """Whether `harness record -- PROGRAM` found its program, whose files are the project's, in the active virtual
-    environment, and had no image for it.
-    """
-    agent, project = suite.agents.get(suite.default_agent), suite.folder.parents[1]
-    if agent is None or suite.environment is None or not (agent.files or "").startswith(".."):
-        return False
-    plain = load_environment(project, suite.environment).image == BASE_IMAGE and agent.image is None
-    return plain and has_own_packages(agent.command, os.environ)
-
-
 def _packages(service: str, suites: Sequence[Suite], within: Path) -> list[str]:
     """Commands that make the virtual environment of the suites' programs, which a run takes from PATH."""
-    if not any(map(_has_own_packages, suites)):
+    if not any(map(takes_own_packages, suites)):
         return []
     found = [name for name in _LOCKS if (suites[0].folder.parents[1] / name).is_file()]
     place = "PACKAGES" if not found else f"./{within}" if found[0] == _LOCKS[-1] else f"-r {within / found[0]}"

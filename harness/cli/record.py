@@ -82,7 +82,8 @@ def record_and_report(ctx: click.Context, name: str | None, typed: Mapping[str, 
     from harness.cli.running import warn_of_no_isolation
     from harness.gateway.budgets import budget_of
     from harness.runs.commands.recording import proposed_suite, record_command
-    from harness.runs.commands.working_folder import CommandRequest, FolderChoice, has_own_packages
+    from harness.runs.commands.working_folder import CommandRequest, FolderChoice
+    from harness.sandbox.local import has_own_packages
 
     words = ctx.meta["harness.command"]
     suite, case_id = _names(name) if name is not None else (proposed_suite(words), None)
@@ -108,7 +109,7 @@ def record_and_report(ctx: click.Context, name: str | None, typed: Mapping[str, 
     if typed["as_json"]:
         print_json(_plain(found))
     else:
-        _show(found, sandbox)
+        _show(found, sandbox if was_typed(ctx, "sandbox") else "docker")
     return ExitCode.DONE if found.replayed.equal else ExitCode.VERDICT
 
 

@@ -21,6 +21,7 @@ from harness.cli.options import (
     run_name,
     sandbox_option,
     selection_options,
+    was_typed,
 )
 from harness.cli.report import matrix_and_runs, show_matrix
 from harness.cli.running import check_gates, gated, run_and_report, warn_of_no_isolation, watched
@@ -137,6 +138,8 @@ def command(ctx: click.Context, /, **typed: object) -> None:
     """
     if typed["resume"] is not None:
         refuse_typed(ctx, _OF_NEW_RUNS, "--resume")
+    if not was_typed(ctx, "sandbox"):
+        typed["sandbox"] = None
     if typed.pop("lenient"):
         typed["replay"] = "lenient"
     live = typed.pop("live")

@@ -9,10 +9,11 @@ are reached by the proxy variables alone: no host name resolves to the gateway.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -45,6 +46,12 @@ def local_search_path() -> str:
 def has_packages(folder: str | Path) -> bool:
     """Whether the folder holds the programs of a virtual environment."""
     return (Path(folder).parent / "pyvenv.cfg").is_file()
+
+
+def has_own_packages(words: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Whether the program is one of a virtual environment of this machine, whose packages no image has."""
+    found = shutil.which(words[0], path=environment.get("PATH"))
+    return found is not None and has_packages(Path(found).parent)
 
 
 class LocalSandboxProvider:

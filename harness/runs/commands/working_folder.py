@@ -256,12 +256,6 @@ def _needs_shell(typed: str) -> bool:
     return bool(_OF_A_SHELL.search(outside) or any(_IN_QUOTES.search(part) for part in inside))
 
 
-def has_own_packages(words: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Whether the program is one of a virtual environment of this machine, whose packages no image has."""
-    found = shutil.which(words[0], path=environment.get("PATH"))
-    return found is not None and has_packages(Path(found).parent)
-
-
 def named_program(request: CommandRequest, command: tuple[str, ...]) -> tuple[str, ...]:
     """The command with a program of the active virtual environment by its name alone, as every machine has it.
 

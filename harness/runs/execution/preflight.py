@@ -145,7 +145,7 @@ def warn_of_shared_state(plan: RunPlan, say: Callable[[str], None]) -> None:
             "the suite resets servers before each trial, which needs its trials to run one after the other",
             remedy="use --executor local",
         )
-    for name in sorted(_needed(plan) & external_servers(suite)):
+    for name in sorted(_needed(plan) & external_servers(suite)) if len(plan.own) > 1 else ():
         server = suite.reached[name]
         if server.session_header is None and server.reset is None and _is_written(suite, name):
             side_by_side = " Parallel trials would write to it: use --jobs 1." if plan.most > 1 < len(plan.own) else ""

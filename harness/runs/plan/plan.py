@@ -211,8 +211,9 @@ class RunOptions(Frozen):
     """`usd=AMOUNT`, `tokens=N`, `calls:TOOL=N`: the run stops when models have cost or used as much, or before real
     call N+1 of the tool.
     """
-    sandbox: ProviderName = "docker"
-    """The sandbox provider."""
+    sandbox: ProviderName | None = None
+    """The sandbox provider; None: `local` for a command that was recorded in the active virtual environment, else
+    `docker`."""
     executor: ExecutorName = "local"
     """The executor of the trials."""
     cases: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """Turns options of a run into a plan: loads the suite, selects cases, and rejects invalid combinations."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from harness.runs.plan.variables import combinations, varied, with_prompts
 from harness.runs.store.folder import RunFolder, run_path
 from harness.runs.store.manifest import RunManifest
 from harness.runs.trial.parallel import jobs_held, trials_held
+from harness.sandbox.environment import BASE_IMAGE, load_environment
+from harness.sandbox.local import has_own_packages
 from harness.sandbox.providers import provider_of
 from harness.scoring.evaluators import SUCCESS, floor_of
 from harness.suite.loading import load_stored_suite, load_suite
@@ -97,7 +100,7 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
         model=options.model,
         budget=budget_of(options.budget, callable_names(suite)),
         users=users,
-        sandbox=options.sandbox,
+        sandbox=options.sandbox or ("local" if takes_own_packages(suite) else "docker"),
         executor=options.executor,
         jobs_per_node=options.jobs,
         name=options.run_name,
@@ -115,6 +118,17 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
 def callable_names(suite: Suite) -> tuple[str, ...]:
     """The names of what a budget can limit the calls of: tools, and hosts."""
     return (*(tool.name for tool in suite.tools), *(host.tool for host in suite.hosts))
+
+
+def takes_own_packages(suite: Suite) -> bool:
+    """Whether the suite is of a command that was found in the active virtual environment, without an image for it: its
+    files are the project's.
+    """
+    agent = suite.agents.get(suite.default_agent)
+    if agent is None or agent.image or suite.environment is None or not (agent.files or "").startswith(".."):
+        return False
+    is_plain = load_environment(suite.folder.parents[1], suite.environment).image == BASE_IMAGE
+    return is_plain and has_own_packages(agent.command, os.environ)
 
 
 def _early(gates: Gates, options: RunOptions) -> StopEarly | None:
@@ -180,7 +194,7 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         suite = varied(load_stored_suite(project, manifest.suite, path), manifest.agent, manifest.variables)
         suite = with_prompts(project, suite, manifest.agent, tuple(manifest.prompts.values()))
         tools, model = _tool_mode(manifest), _model_mode(manifest)
-        sandbox = provider_of(manifest.provider, options.sandbox)
+        sandbox = provider_of(manifest.provider, options.sandbox or "docker")
     return RunPlan(
         project=project,
         suite=suite,
