@@ -1,6 +1,5 @@
 """The blocks of code of README and documentation, run and read as a reader would."""
 
-import json
 import os
 import re
 import shlex
@@ -9,9 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -24,6 +21,7 @@ from harness.suite.documents import read_document
 from harness.suite.loading import load_suite
 from harness.suite.models import PriceList
 from tests.docs.blocks import BLOCKS, CHAINS, PAGES, ROOT, Block, blocks_of, name_of, runs, script_of
+from tests.serving import Answering, listening
 
 QUICK = ("README.md",)
 """Pages whose commands `make test` runs; `make test-full` runs those of all others."""
@@ -161,17 +159,12 @@ def test_the_commands_of_a_page_work_in_their_order(tmp_path: Path, pages: list[
 def serving(answers: dict[str, Any]) -> Iterator[int]:
     """The port of a service on this machine that answers each path with its JSON."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_GET(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(answers[self.path.partition("?")[0]]).encode())
+            self.sent()
+            self.give(200, answers[self.path.partition("?")[0]])
 
         do_POST = do_GET
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
+    with listening(Handler) as address:
+        yield int(address.rpartition(":")[2])

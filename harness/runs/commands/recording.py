@@ -209,6 +209,7 @@ def _changed_files(before: EndState | None, after: EndState | None) -> list[str]
 
 
 _OF_A_RUN = "--live none"
+_BY_HAND = "start it by hand with the command in the suite's `tools:`"
 _OWN_REMEDY = "start it, or correct its address in the variable, or the command of --mcp"
 
 
@@ -222,6 +223,7 @@ def in_terms_of(stage: Staging, suite: str) -> Iterator[None]:
         message, remedy = _with_final_paths(error.message, shown), _with_final_paths(error.remedy or "", shown)
         if _OF_A_RUN in remedy:
             remedy = _OWN_REMEDY
+        remedy = remedy.replace(_BY_HAND, "start it by hand with the command of --mcp")
         if (message, remedy) == (error.message, error.remedy or ""):
             raise
         kind = UsageError if error.exit_code == ExitCode.USAGE else SandboxError

@@ -4,9 +4,11 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.serving import Answering
 
 TOKEN = "glpat-0123456789abcdef"
 OWN = 3
@@ -33,7 +35,7 @@ class GitlabServer(ThreadingHTTPServer):
         return self.notes[-1]
 
 
-class _Answering(BaseHTTPRequestHandler):
+class _Answering(Answering):
     server: GitlabServer
 
     def do_GET(self) -> None:
@@ -57,12 +59,9 @@ class _Answering(BaseHTTPRequestHandler):
             note["body"] = self._body()
             self._answer(200, note)
 
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
     def _body(self) -> str:
         self.server.writes.append(self.command)
-        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        sent = json.loads(self.sent())
         return str(sent["body"])
 
     def _is_refused(self) -> bool:
@@ -77,13 +76,7 @@ class _Answering(BaseHTTPRequestHandler):
         return bool(status)
 
     def _answer(self, status: int, content: Any) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(status)
-        if 300 <= status < 400:
-            self.send_header("Location", "http://elsewhere.example.com/")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.give(status, content, {"Location": "http://elsewhere.example.com/"} if 300 <= status < 400 else {})
 
 
 @contextmanager
