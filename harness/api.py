@@ -297,7 +297,7 @@ def run(options: "RunOptions", *, project: Path | str = ".", watch: "Watch | Non
 def compare(before: str, after: str, *, project: Path | str = ".") -> "Comparison":
     """Compares the run `before` (or `baseline:SUITE`) with the run `after`, paired by case and attempt.
 
-    Runs are named by name or path. The result has the fields that `harness compare --format json` prints. Raises
+    Runs are named by name or path. The result has the fields that `harness compare --json` prints. Raises
     UsageError for runs that cannot be compared.
     """
     from harness.reports.named import compare_named

@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from harness.cli.console import out, print_json
-from harness.cli.options import all_option, form_json_option, refuse_all
+from harness.cli.options import all_option, form_of, json_option, refuse_all
 from harness.errors import ExitCode, UsageError
 from harness.reports.margin import no_worse_than, refuse_malformed
 from harness.reports.migration import migration_of
@@ -27,12 +27,12 @@ from harness.suite.suites import prompt_texts
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["terminal", "markdown", "comment", "json"]),
+    type=click.Choice(["terminal", "markdown", "comment"]),
     default="terminal",
     show_default=True,
     help="Format of the comparison; `comment`: Markdown for a pull request, with the figures first.",
 )
-@form_json_option
+@json_option
 @all_option
 @click.option(
     "--no-worse-than",
@@ -54,7 +54,8 @@ def compare_command(
     ctx: click.Context,
     before: str,
     after: str | None,
-    form: Literal["terminal", "markdown", "comment", "json"],
+    form: Literal["terminal", "markdown", "comment"],
+    as_json: bool,
     everything: bool,
     margins: tuple[str, ...],
     migration: bool,
@@ -75,14 +76,15 @@ def compare_command(
 
     Exit status with --no-worse-than or --migration: 0 better or at parity, 1 worse, 3 not determined.
     """
-    refuse_all(ctx, "--migration" if migration else form)
+    shown = form_of(ctx, form, as_json)
+    refuse_all(ctx, "--migration" if migration else shown)
     if after is None:
         if migration or margins or not before.startswith("baseline:"):
             raise UsageError("name a run to compare with", remedy=f"harness compare {before} RUN")
-        _show_baseline(ctx.obj, before.removeprefix("baseline:"), form, everything)
+        _show_baseline(ctx.obj, before.removeprefix("baseline:"), shown, everything)
         return
     if migration:
-        ctx.exit(compare_for_migration(ctx.obj, before, after, form, margins))
+        ctx.exit(compare_for_migration(ctx.obj, before, after, shown, margins))
     from harness.reports.render.markdown import addresses_of, comment_markdown, comparison_json, comparison_markdown
     from harness.reports.render.sections import margin_lines
     from harness.reports.render.terminal import comparison_view, first_comparison
@@ -90,7 +92,7 @@ def compare_command(
     project: Path = ctx.obj
     comparison, repetitions = compare_named(project, before, run_path(project, after), margins)
     checks = no_worse_than(comparison, margins, repetitions()) if margins else []
-    match form:
+    match shown:
         case "terminal":
             out().print(comparison_view(comparison) if everything else first_comparison(comparison, before))
         case "markdown":
@@ -99,7 +101,7 @@ def compare_command(
             click.echo(comment_markdown(comparison, checks, addresses_of(os.environ)), nl=False)
         case "json":
             click.echo(comparison_json(comparison, checks), nl=False)
-    if form not in ("comment", "json"):
+    if shown not in ("comment", "json"):
         for line in margin_lines(checks):
             click.echo(line)
     ctx.exit(max((check.exit_code for check in checks), default=ExitCode.DONE))

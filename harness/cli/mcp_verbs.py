@@ -103,14 +103,14 @@ _READ = (
     ServerTool(
         name="report",
         description="Summarise a run: rates with intervals, categories, failure modes, metrics, what was not measured.",
-        words=("report", "--format=json"),
+        words=("report", "--json"),
         positional=("run",),
         arguments={"run": _RUN},
     ),
     ServerTool(
         name="compare",
         description="Compare two runs, paired by case and attempt: what got better, what got worse, what differs.",
-        words=("compare", "--format=json"),
+        words=("compare", "--json"),
         positional=("before", "after"),
         arguments={
             "before": _RUN | {"pattern": f"^(baseline:)?{_NAME}$", "description": "A run, or baseline:SUITE."},

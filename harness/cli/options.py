@@ -97,8 +97,6 @@ all_option = click.option("--all", "everything", is_flag=True, help="Show all fi
 attempt_option = click.option(
     "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
 )
-form_json_option = click.option("--json", "form", flag_value="json", help="As --format json.")
-"""Beside `--format`, whose parameter is `form`."""
 
 
 selection_options = joined(
@@ -136,6 +134,9 @@ agent_options = joined(
 """Values of the agent's variables, and versions of its prompts."""
 
 
+_Form = TypeVar("_Form", bound=str)
+
+
 def refuse_typed(ctx: click.Context, names: Iterable[str], mode: str) -> None:
     """Raises UsageError if an option of these names was typed, or set by its variable: it has no meaning with
     `mode`.
@@ -150,6 +151,13 @@ def refuse_all(ctx: click.Context, form: str) -> None:
     """Raises UsageError for `--all` with a format that has all figures anyway."""
     if form != "terminal":
         refuse_typed(ctx, ("everything",), form)
+
+
+def form_of(ctx: click.Context, form: _Form, as_json: bool) -> _Form | Literal["json"]:
+    """What `--format` or `--json` asks for. Raises UsageError for both."""
+    if as_json:
+        refuse_typed(ctx, ("form",), "--json")
+    return "json" if as_json else form
 
 
 def was_typed(ctx: click.Context, name: str) -> bool:

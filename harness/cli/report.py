@@ -6,7 +6,7 @@ from typing import Literal, TypedDict, Unpack
 import click
 
 from harness.cli.console import out, print_json
-from harness.cli.options import all_option, form_json_option, refuse_all, refuse_typed
+from harness.cli.options import all_option, form_of, json_option, refuse_all, refuse_typed
 from harness.errors import UsageError, os_error_in_words
 from harness.reports.matrix import MatrixTable, matrix_table
 from harness.reports.render.matrix import matrix_markdown, matrix_view
@@ -15,7 +15,7 @@ from harness.reports.summary import Summary
 from harness.runs.store.folder import RunFolder, run_path
 from harness.runs.store.manifest import Matrix, matrix_at
 
-Format = Literal["terminal", "markdown", "junit", "json"]
+Format = Literal["terminal", "markdown", "junit"]
 
 
 class PageOptions(TypedDict):
@@ -30,12 +30,12 @@ class PageOptions(TypedDict):
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["terminal", "markdown", "junit", "json"]),
+    type=click.Choice(["terminal", "markdown", "junit"]),
     default="terminal",
     show_default=True,
     help="Format of the report.",
 )
-@form_json_option
+@json_option
 @all_option
 @click.option("--html", is_flag=True, help="Write a self-contained HTML file and print its path.")
 @click.option(
@@ -58,6 +58,7 @@ def command(
     /,
     run: str,
     form: Format,
+    as_json: bool,
     everything: bool,
     html: bool,
     site: Path | None,
@@ -79,14 +80,14 @@ def command(
     path = run_path(project, run)
     matrix = matrix_at(path)
     if html or site is not None:
-        refuse_typed(ctx, ("form", "everything"), "--html" if html else "--site")
+        refuse_typed(ctx, ("form", "as_json", "everything"), "--html" if html else "--site")
     else:
         refuse_typed(ctx, of_page, "no --html or --site")
-    refuse_all(ctx, form)
+    refuse_all(ctx, shown := form_of(ctx, form, as_json))
     if site is not None:
         refuse_typed(ctx, ("html", "output"), "--site")
     if matrix is not None:
-        report_matrix(path, matrix, "html" if html or site else form)
+        report_matrix(path, matrix, "html" if html or site else shown)
         return
     if html or site is not None:
         _write_pages(project, run, site, **of_page)
@@ -96,7 +97,7 @@ def command(
 
     folder = RunFolder.open(run_path(project, run))
     summary = summarise_run(folder)
-    match form:
+    match shown:
         case "terminal":
             where = _kept(folder, summary)
             out().print(SummaryView(summary, where) if everything else first_report(summary, where))

@@ -114,7 +114,7 @@ class FailedCase(Frozen):
 
 
 class Summary(Frozen):
-    """The summary of one run: what `harness run --json` and `harness report --format json` print."""
+    """The summary of one run: what `harness run --json` and `harness report --json` print."""
 
     manifest: RunManifest
     counts: Counts

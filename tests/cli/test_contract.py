@@ -207,11 +207,13 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
             )
         ),
         (("run", "hello", "--resume", "r"), "SUITE"),
-        (("report", "r", "--html", "--format", "json"), "--format"),
+        (("report", "r", "--html", "--format", "junit"), "--format"),
         (("report", "r", "--html", "--max-inconclusive", "1"), "--max-inconclusive"),
-        (("report", "r", "--format", "json", "--max-inconclusive", "1"), "--max-inconclusive"),
+        (("report", "r", "--json", "--max-inconclusive", "1"), "--max-inconclusive"),
         (("report", "r", "--against", "r"), "--against"),
         (("report", "r", "--json", "--all"), "--all"),
+        (("report", "r", "--json", "--format", "markdown"), "--format"),
+        (("compare", "r", "r", "--format", "comment", "--json"), "--format"),
         (("report", "r", "--html", "--all"), "--all"),
         (("compare", "r", "r", "--migration", "--all"), "--all"),
         (("trend", "hello", "--json", "--all"), "--all"),
@@ -248,7 +250,7 @@ def test_an_option_that_would_do_nothing_is_refused(words: tuple[str, ...], name
 def test_an_option_set_by_its_variable_is_refused_like_a_typed_one(
     variable: str, words: tuple[str, ...], named: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable, "2" if named == "--trials" else "json")
+    monkeypatch.setenv(variable, "2" if named == "--trials" else "junit")
     assert named in _refused(project, *words)
 
 
@@ -258,7 +260,7 @@ def test_names_are_of_the_project_and_paths_of_the_working_folder(project: Path,
     assert list((tmp_path / "out").iterdir())
     assert not (project / "out").exists()
     shutil.copytree(project / "runs" / "r", tmp_path / "copied")
-    shown = run_command(*of_project, "report", "./copied", "--format", "json", folder=tmp_path)
+    shown = run_command(*of_project, "report", "./copied", "--json", folder=tmp_path)
     assert "r" == json.loads(shown.stdout)["manifest"]["run"]
     assert "'copied'" in _refused(project, "report", "copied")
 

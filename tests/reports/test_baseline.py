@@ -184,7 +184,7 @@ def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
     assert not (project / "runs" / "early").exists()
     assert 0 == typed(project, "run", "hello", "--sandbox", "local", "--run-name", "good").exit_code
     assert 0 == typed(project, "baseline", "good").exit_code
-    assert [] == json.loads(typed(project, "compare", "baseline:hello", "--format", "json").stdout)["outdated"]
+    assert [] == json.loads(typed(project, "compare", "baseline:hello", "--json").stdout)["outdated"]
     kept = project / "baselines/hello.json"
     newest, older = kept.read_text(), kept.read_text().replace('"detector:facts":"', '"detector:facts":"0.')
     kept.write_text(older)
@@ -195,7 +195,7 @@ def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
     agent.write_text(agent.read_text().replace("Hello, ", "Goodbye, "))
     worse = typed(project, *run, "worse")
     assert (1, True) == (worse.exit_code, "lost hello-world/1: greets" in worse.stdout)
-    compared = typed(project, "compare", "baseline:hello", "worse", "--format", "json")
+    compared = typed(project, "compare", "baseline:hello", "worse", "--json")
     assert ["hello-world"] == [one["case_id"] for one in json.loads(compared.stdout)["changed"]]
     suite = project / "suites/hello/cases.yaml"
     suite.write_text(suite.read_text().replace("whoever is there", "everybody"))

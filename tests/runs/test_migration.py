@@ -114,7 +114,7 @@ def typed(project: Path, *words: str) -> tuple[int, str]:
 
 
 def page(project: Path, *words: str) -> tuple[int, dict[str, Any]]:
-    code, text = typed(project, "compare", "--migration", *words, "--format", "json")
+    code, text = typed(project, "compare", "--migration", *words, "--json")
     return code, json.loads(text)
 
 

@@ -180,7 +180,7 @@ def test_a_comparison_with_an_outage_names_no_other_model(project: Project, prov
     run(project, [FINE], status=0)
     provider.down = 503
     project.live("down", "--live", "model", status=3)
-    said = project.type("compare", "r", "down", "--format", "json")
+    said = project.type("compare", "r", "down", "--json")
     assert [] == json.loads(said)["attribution"]["changed"]
 
 

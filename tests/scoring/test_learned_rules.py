@@ -197,7 +197,7 @@ def test_comparisons_and_gates_see_a_change_that_success_does_not_show(walk: Wal
     walk("score", "base")
     imported(walk, "hasty", [conversation(number, without("check_policy")(refund_calls(number))) for number in cases])
 
-    found = json.loads(walk("compare", "base", "hasty", "--format", "json").stdout)
+    found = json.loads(walk("compare", "base", "hasty", "--json").stdout)
     rates = {one["metric"]: (one["before"], one["after"], one["p_corrected"]) for one in found["rules"]}
     before, after, p = rates["require check_policy"]
 

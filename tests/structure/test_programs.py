@@ -35,12 +35,12 @@ def test_a_run_and_a_comparison_are_what_the_command_line_prints(project: Path) 
     assert mine.keys() == printed.keys()
     scores = [[one["metric"], one["value"]] for one in mine["run_scores"]]
     assert scores == [[one["metric"], one["value"]] for one in printed["run_scores"]]
-    shown = json.loads(command(project, "report", "mine", "--format", "json"))
+    shown = json.loads(command(project, "report", "mine", "--json"))
     assert mine == shown
     comparison = harness.compare("mine", "typed", project=project)
     from harness.reports.render.markdown import comparison_json
 
-    assert comparison_json(comparison, []) == command(project, "compare", "mine", "typed", "--format", "json")
+    assert comparison_json(comparison, []) == command(project, "compare", "mine", "typed", "--json")
 
 
 def test_a_run_that_exists_is_refused_before_anything_is_started(project: Path) -> None:

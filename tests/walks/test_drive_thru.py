@@ -57,15 +57,15 @@ def test_nothing_is_asked_that_the_cassettes_do_not_answer(runs: Walk) -> None:
 
 
 def test_a_stored_run_is_scored_again_to_the_same_scores(runs: Walk) -> None:
-    before = runs("report", "ordered", "--format", "json").stdout
+    before = runs("report", "ordered", "--json").stdout
     runs("score", "ordered")
-    assert before == runs("report", "ordered", "--format", "json").stdout
+    assert before == runs("report", "ordered", "--json").stdout
 
 
 @pytest.mark.slow
 def test_the_same_run_gives_the_same_report(runs: Walk) -> None:
-    for form in ("terminal", "markdown", "junit", "json"):
-        assert runs("report", "replay", "--format", form).stdout == runs("report", "replay", "--format", form).stdout
+    for form in ("--format=terminal", "--format=markdown", "--format=junit", "--json"):
+        assert runs("report", "replay", form).stdout == runs("report", "replay", form).stdout
 
 
 def test_a_run_name_that_exists_is_refused(runs: Walk) -> None:

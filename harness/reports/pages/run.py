@@ -51,11 +51,13 @@ _ORDERS: dict[str, Callable[[TrialLine], Any]] = {
     "steps": lambda one: one.values.get("steps"),
     "tokens": lambda one: one.values.get("tokens"),
     "cost": lambda one: one.values.get("cost_usd"),
+    "duration": lambda one: one.values.get("duration_s"),
 }
 _RESULTS = ("failed", "passed", "unknown")
 LISTED = ("result", "category", "mode", "rule")
 """What a figure of the page filters the trials by."""
 _MOST_BARS = 40
+_PLOTTED = (("Steps", "steps"), ("Tokens", "tokens"), ("Cost", "cost_usd"), ("Duration", "duration_s"))
 
 
 def run(ask: Ask) -> Page:
@@ -150,7 +152,7 @@ def _modes(name: str, failing: Counter[str], trials: int) -> Iterator[Bar]:
 
 
 def _histograms(name: str, lines: Sequence[TrialLine]) -> Iterator[Markup | None]:
-    for title, metric in (("Steps", "steps"), ("Tokens", "tokens"), ("Cost", "cost_usd")):
+    for title, metric in _PLOTTED:
         values = [line.values[metric] for line in lines if metric in line.values]
         ends = [figure(metric, one) for one in (min(values), middle(values), max(values))] if values else []
         yield histogram(title, values, ends, path_of("runs", name, sort=f"-{title.lower()}"))

@@ -41,7 +41,7 @@ class TrialLine(Frozen):
     why: str = ""
     """The first reason for which it did not succeed."""
     values: dict[str, float] = {}
-    """Of the metrics that are known."""
+    """Of the metrics that are known, and of `duration_s`."""
     broken: tuple[tuple[str, str], ...] = ()
     """The learned rules that it broke, each with its support in words."""
 
@@ -77,9 +77,10 @@ class RunFigures(Frozen):
 _WHY = 300
 
 
-def line_of(card: Scorecard) -> TrialLine:
+def line_of(card: Scorecard, took_s: float | None = None) -> TrialLine:
     failing = next((f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is not True), "")
     ended = card.reason or "" if card.outcome != "finished" else ""
+    scores = ((one.metric, one.value) for one in card.scores)
     return TrialLine(
         case_id=card.case_id,
         attempt=card.attempt,
@@ -89,7 +90,7 @@ def line_of(card: Scorecard) -> TrialLine:
         success=card.success,
         modes=tuple(dict.fromkeys(one.failure for one in card.diagnoses)),
         why=(ended or failing)[:_WHY],
-        values={one.metric: one.value for one in card.scores if one.value is not None},
+        values={name: value for name, value in (("duration_s", took_s), *scores) if value is not None},
         broken=tuple((one.rule, one.support) for one in broken(card.rules)),
     )
 
@@ -314,7 +315,8 @@ def _continued(known: _Kept, stamp: tuple[int, ...]) -> _Kept:
         return replace(known, stamp=stamp)
     if len(fresh) > _MANY:
         return _counted(RunFolder.open(folder.path), stamp)
-    read = {(card.case_id, card.attempt): line_of(card) for card in folder.first_scorecards(fresh)}
+    cards = folder.first_scorecards(fresh)
+    read = {(one.case_id, one.attempt): line_of(one, folder.took_s((one.case_id, one.attempt))) for one in cards}
     merged = known.lines | read
     lines = {key: merged[key] for key in planned if key in merged}
     return replace(
@@ -337,7 +339,7 @@ def _counted(folder: RunFolder, stamp: tuple[int, ...]) -> _Kept:
 
 
 def _kept(folder: RunFolder, stamp: tuple[int, ...], committed: dict[TrialKey, int]) -> _Kept:
-    lines = {(card.case_id, card.attempt): line_of(card) for card in folder.cards()}
+    lines = {(card.case_id, card.attempt): line_of(card, took_s) for card, took_s in folder.timed_cards()}
     figures = figures_of(len(folder.manifest.planned), lines.values())
     return _Kept(stamp=stamp, lines=lines, committed=committed, figures=figures)
 

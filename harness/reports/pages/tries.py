@@ -163,7 +163,7 @@ def _changes(draft: CriterionDraft, rubric: Rubric, ask: Ask) -> Markup:
             *pairs,
         ]
     shown = [
-        fragment(tag("h3", name), diff(old, new, "in use", "this draft")) for name, old, new in pairs if old != new
+        fragment(tag("h2", name), diff(old, new, "in use", "this draft")) for name, old, new in pairs if old != new
     ]
     if not shown:
         return tag("p", "Neither the criterion nor the prompt differs from what is in use.", class_="notice")

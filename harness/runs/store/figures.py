@@ -34,7 +34,8 @@ _CARDS: Final = ".figures.jsonl"
 Stamp = tuple[int, int]
 """Size of a trial's scorecard, and nanoseconds of its last change."""
 _Key = tuple[str, int]
-Row = tuple[_Key, Stamp, Scorecard]
+Row = tuple[_Key, Stamp, Scorecard, float | None]
+"""Of a trial, with its latest slim scorecard and the seconds that it took."""
 
 _PARTS: Final[Mapping[str, type[BaseModel]]] = {
     "verdicts": Verdict,
@@ -48,7 +49,16 @@ _FRAME: Final = "frame"
 """All else of a scorecard but its case, attempt and digest."""
 _Places = tuple[Annotated[int, Field(ge=0)], ...]
 _LINE: Final = TypeAdapter[Any](
-    tuple[str, int, int, int, str, Annotated[int, Field(ge=0)], tuple[_Places, _Places, _Places, _Places, _Places]],
+    tuple[
+        str,
+        int,
+        int,
+        int,
+        str,
+        float | None,
+        Annotated[int, Field(ge=0)],
+        tuple[_Places, _Places, _Places, _Places, _Places],
+    ],
     config={"defer_build": True},
 )
 _ROW: Final = b"="
@@ -171,7 +181,7 @@ def _lines(rows: Iterable[Row]) -> Iterator[bytes]:
     """A line for each part when it is first needed, and one for each trial."""
     places: dict[Hashable, int] = {}
     many = dict.fromkeys((*_PARTS, _FRAME), 0)
-    for (case_id, attempt), stamp, card in rows:
+    for (case_id, attempt), stamp, card, took_s in rows:
         own = []
         for name in _PARTS:
             parts = getattr(card, name)
@@ -187,7 +197,7 @@ def _lines(rows: Iterable[Row]) -> Iterator[bytes]:
             places[text] = many[_FRAME]
             many[_FRAME] += 1
             yield text
-        yield f"={json.dumps([case_id, attempt, *stamp, card.digest, places[text], own])}\n".encode()
+        yield f"={json.dumps([case_id, attempt, *stamp, card.digest, took_s, places[text], own])}\n".encode()
 
 
 def read_head(run: Path, state: str) -> Head | None:
@@ -240,7 +250,7 @@ def _read_rows(path: Path, lines: Iterable[bytes]) -> Iterator[Row]:
             shape = _PARTS.get(field, Scorecard)
             pools[field].append(_made(shape, parsed(path, text, shape).__dict__))
             continue
-        case_id, attempt, size, time_ns, digest, frame, places = read(text)
+        case_id, attempt, size, time_ns, digest, took_s, frame, places = read(text)
         own = {**pools[_FRAME][frame].__dict__, "case_id": case_id, "attempt": attempt, "digest": digest}
         for (part, pool, known), of in zip(fields, places, strict=True):
             found = known.get(of)
@@ -249,4 +259,4 @@ def _read_rows(path: Path, lines: Iterable[bytes]) -> Iterator[Row]:
                 if part != "scores":  # which are seldom all equal
                     known[of] = found
             own[part] = found
-        yield (case_id, attempt), (size, time_ns), _made(Scorecard, own)
+        yield (case_id, attempt), (size, time_ns), _made(Scorecard, own), took_s

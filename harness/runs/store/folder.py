@@ -7,12 +7,14 @@ import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Self, TypeVar
+
+from pydantic import BaseModel
 
 from harness.disk import is_folder, make_folder, read_plain_file, write_atomically
 from harness.errors import ResultsError, UsageError
@@ -287,6 +289,12 @@ _FEW = 100
 """Trials up to which each is checked by itself, and not the whole folder."""
 
 
+class _Took(BaseModel):
+    """The seconds of a trial, read without the rest."""
+
+    duration_s: float | None = None
+
+
 class RunFolder:
     """Created by `create`, `open` (to read) or `resume` (to continue); writers hold the lock until `close`."""
 
@@ -397,7 +405,7 @@ class RunFolder:
                 if isinstance(file, Path) and file.parent == target:  # of the first record itself
                     files[name] = aside / name
             commit_folder(target, files)
-            self._note(scorecard)
+            self._note(scorecard, trial.duration_s)
         return target
 
     def adopt(self, other: "RunFolder") -> None:
@@ -447,7 +455,7 @@ class RunFolder:
         """The trials that need not be run again: committed, and not failed by the harness."""
         self._check_trials()
         rows = (row for _, row in self._all_rows() if row is not None)
-        return frozenset(key for key, _, card in rows if card.outcome != "harness_failed")
+        return frozenset(key for key, _, card, _ in rows if card.outcome != "harness_failed")
 
     def trials(self) -> Iterator[StoredTrial]:
         """The committed trials in the planned order; raises ResultsError naming a damaged file."""
@@ -494,6 +502,10 @@ class RunFolder:
         """The same, one at a time."""
         return (row[2] for _, row in self._all_rows() if row is not None)
 
+    def timed_cards(self) -> Iterator[tuple[Scorecard, float | None]]:
+        """As `each_card`, with the seconds that the trial took; None: not measured, or its file is damaged."""
+        return (row[2:] for _, row in self._all_rows(timed=True) if row is not None)
+
     def counts(self) -> Counts:
         """How many trials succeeded and failed."""
         head = read_head(self.path, self._state())
@@ -518,7 +530,9 @@ class RunFolder:
     def write_scorecards(self, scorecards: Iterable[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
         """A further scoring beside the earlier ones, which stay as they are; gives its folder."""
         self._must_write()
-        return self._scorings.add(map(self._note, scorecards), run_scores, scoring)
+        took = {(card.case_id, card.attempt): took_s for card, took_s in self.timed_cards()}
+        noted = (self._note(card, took.get((card.case_id, card.attempt))) for card in scorecards)
+        return self._scorings.add(noted, run_scores, scoring)
 
     def verify(self) -> None:
         """Reads everything against its checksums; raises ResultsError naming the first damaged file."""
@@ -529,7 +543,7 @@ class RunFolder:
         """Stores the figures and lets others write; safe to call twice."""
         if self._lock is not None:
             try:
-                write_figures(self.path, self._state(), self._all_rows())
+                write_figures(self.path, self._state(), self._all_rows(timed=True))
             except (OSError, ResultsError):
                 pass  # a damaged folder is told of when it is read
             finally:
@@ -567,10 +581,10 @@ class RunFolder:
             check_below(self.path / TRIALS)
             self._is_plain = True
 
-    def _note(self, card: Scorecard) -> Scorecard:
+    def _note(self, card: Scorecard, took_s: float | None) -> Scorecard:
         stamp = self._stamp(key := (card.case_id, card.attempt))
         if stamp is not None:
-            self._rows[key] = key, stamp, self._pool.slim(card)
+            self._rows[key] = key, stamp, self._pool.slim(card), took_s
         return card
 
     def _stamp(self, key: TrialKey) -> Stamp | None:
@@ -584,9 +598,10 @@ class RunFolder:
     def _state(self) -> str:
         return hashlib.sha256(read_plain_file(self.path / MANIFEST) + self._scorings.state.encode()).hexdigest()
 
-    def _all_rows(self) -> Iterator[tuple[TrialKey, Row | None]]:
+    def _all_rows(self, *, timed: bool = False) -> Iterator[tuple[TrialKey, Row | None]]:
         """Of every planned trial its latest slim scorecard; None: it has none. What this process knows, then what is
-        stored with the run, each if the trial has not changed since; else the trial's own files are read.
+        stored with the run, each if the trial has not changed since; else the trial's own files are read, the one that
+        tells the time only if it is asked for.
         """
         stored = stored_rows(self.path, self._state())
         later: dict[TrialKey, Scorecard] | None = None
@@ -601,9 +616,17 @@ class RunFolder:
                 if later is None:
                     later = {(one.case_id, one.attempt): self._pool.slim(one) for one in self._scorings.scorecards()}
                 card = later.get(key) or first_scorecard(self._trial_folder(key))
-                yield key, (key, stamp or (-1, -1), self._pool.slim(card))
+                took_s = self.took_s(key) if timed else None
+                yield key, (key, stamp or (-1, -1), self._pool.slim(card), took_s)
             else:
                 yield key, None
+
+    def took_s(self, key: TrialKey) -> float | None:
+        """Seconds of a committed trial; None: not measured, or its file is damaged."""
+        with suppress(OSError, ResultsError):
+            folder = self._trial_folder(key)
+            return parsed(folder, read_checked(folder, "trial.json"), _Took).duration_s
+        return None
 
     def _committed_folders(self) -> Iterator[Path]:
         self._check_trials()

@@ -115,6 +115,6 @@ def _hidden(here: Project, run: list[str], kind: str, gates: dict[str, list[str]
     trial, card = (here.stored(f"{kind}-0", kind, f"{name}.json") for name in ("trial", "scorecard"))
     if card["success"] is not False and trial["outcome"] != "inconclusive":
         yield f"{kind}, its own scorecard", f"{trial['outcome']}: {json.dumps(card['verdicts'])[:200]}"
-    compared = json.loads(here("compare", "honest", f"{kind}-0", "--format", "json").stdout)["success"]
+    compared = json.loads(here("compare", "honest", f"{kind}-0", "--json").stdout)["success"]
     if not compared["worse"]:
         yield f"{kind}, compare", json.dumps(compared)[:200]

@@ -71,7 +71,7 @@ FAULTS = (
     Fault(
         what="disk full: where standard output goes",
         script=f"mkdir o && mount -t tmpfs -o size=4k none o; head -c 4000 /dev/zero > o/fill; "
-        f"{_SHOW} --format json > o/it; s=$?; umount o; rmdir o; exit $s",
+        f"{_SHOW} --json > o/it; s=$?; umount o; rmdir o; exit $s",
         status=3,
         says="No space left on device",
     ),
@@ -118,8 +118,8 @@ FAULTS = (
         status=141,
     ),
     Fault(
-        what="reader gone: --format json | head -1",
-        script=f"(sleep 1; exec {_SHOW} --format json) | true; exit ${{PIPESTATUS[0]}}",
+        what="reader gone: --json | head -1",
+        script=f"(sleep 1; exec {_SHOW} --json) | true; exit ${{PIPESTATUS[0]}}",
         status=141,
     ),
     Fault(

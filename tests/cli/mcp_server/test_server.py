@@ -105,7 +105,7 @@ def test_a_result_is_what_the_verb_prints(project: Walk) -> None:
     printed = [
         project("runs", "--suite", "s", "--json"),
         project("trials", "first", "--failed", "--json"),
-        project("compare", "first", "second", "--format", "json"),
+        project("compare", "first", "second", "--json"),
         project("explain", "first", "greet", "--json"),
     ]
     found = answers(project.folder, *asked)

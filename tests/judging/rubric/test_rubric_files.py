@@ -52,6 +52,7 @@ def test_the_shopping_template_has_the_hundred_points_of_the_four_domains():
 def test_every_template_can_be_read_and_knows_its_views():
     names = rubric_names()
     assert {"shopping", "tool_agent", "concise_reply", "failure_modes", "user_simulator", "entailment"} <= set(names)
+    assert ("conversation",) == load_rubric("turing").criteria[0].evidence, "nothing tells who the user is"
     assert all(load_rubric(name).name == name for name in names)
 
 

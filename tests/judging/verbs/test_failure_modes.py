@@ -90,7 +90,7 @@ def test_findings_of_a_judge_enter_every_table_once_it_is_certified(
     _typed(tmp_path, "score", "night")
     [found] = _judged(tmp_path, "case-00")
     assert (2, 1.0, False) == (found["origin_step"], found["confidence"], "not certified" in found["evidence"])
-    [mode] = json.loads(_typed(tmp_path, "report", "night", "--format", "json"))["failure_modes"]
+    [mode] = json.loads(_typed(tmp_path, "report", "night", "--json"))["failure_modes"]
     assert ("tool_hallucination", CASES // 2) == (mode["failure"], mode["trials"])
 
 

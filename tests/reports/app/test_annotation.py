@@ -55,7 +55,7 @@ def test_a_run_and_a_rubric_lead_to_the_questions(client: httpx.Client) -> None:
     assert "/annotate?run=night" in client.get("/annotate").text
     rubrics = re.findall(r'href="/annotate\?run=night&amp;rubric=(\w+)"', client.get("/annotate?run=night").text)
     assert "prices" in rubrics
-    assert not {"entailment", "user_simulator"} & set(rubrics), "nobody simulates a user here"
+    assert not {"entailment", "user_simulator", "turing"} & set(rubrics), "nobody simulates a user here"
     assert 'action="/annotate/night/prices"' in client.get("/annotate?run=night&rubric=prices").text
     text = client.get(f"{QUEUE}?as=ann").text
     assert "0 of 12 answered" in text

@@ -121,6 +121,19 @@ def test_figures_of_a_comparison_lead_to_their_trials(client: httpx.Client) -> N
     assert "4 trials with mode loop trap" in mode
 
 
+def test_a_run_plots_how_long_its_trials_took_also_when_their_files_are_newer_than_its_figures(tmp_path: Path) -> None:
+    run = store(tmp_path / "runs", "timed", trials=3)
+    for stored in (True, False):
+        if not stored:  # as in a folder that was unpacked
+            (run.path / ".figures.json").unlink()
+        with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+            assert re.search(
+                r"<figcaption><a [^>]*sort=-duration[^>]*>Duration</a>.*?\d s in each of 3",
+                client.get("/runs/timed").text,
+            )
+            assert 3 == client.get("/runs/timed?sort=-duration").text.count('<tr data-href="/runs/timed/trials/')
+
+
 def test_a_list_of_runs_is_sorted_and_two_ticked_runs_are_compared(client: httpx.Client) -> None:
     text = client.get("/?sort=-success&suite=s").text
     assert ["after", "before"] == re.findall(r'name="run" value="(\w+)"', text)

@@ -68,7 +68,13 @@ def trial(case: str, attempt: int, said: str, result: Any, *, error: bool = Fals
     trajectory = Trajectory(trace_id="t1", agent="s", steps=steps(said, result, error=error), final_output=said)
     states = {"order": {"items": [said]}}
     return Trial(
-        case_id=case, attempt=attempt, outcome="finished", trajectory=trajectory, states=states, tiers={"exact": 1}
+        case_id=case,
+        attempt=attempt,
+        outcome="finished",
+        duration_s=1.0 + len(said) % 7 + attempt,
+        trajectory=trajectory,
+        states=states,
+        tiers={"exact": 1},
     )
 
 

@@ -23,7 +23,7 @@ def compared(folder: Path, format: str, before: Path, after: Path) -> dict[str, 
         assert file.name.split(".")[0] in json.loads((folder / "runs" / name / "manifest.json").read_text())["suite"], (
             said
         )
-    said = _type(folder, "compare", "before", "after", "--format", "json")
+    said = _type(folder, "compare", "before", "after", "--json")
     assert said.startswith("{"), said
     found: dict[str, Any] = json.loads(said)
     return found

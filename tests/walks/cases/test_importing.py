@@ -17,9 +17,9 @@ def test_an_imported_run_is_scored_reported_and_scored_again(walk: Walk, form: s
     summary = walk.summary("import", form, str(source), "--run-name", "foreign")
     assert "imported" == summary["manifest"]["tool_mode"]
     walk("score", "foreign")  # only a whole run can tell the best known success
-    before = walk("report", "foreign", "--format", "json").stdout
+    before = walk("report", "foreign", "--json").stdout
     walk("score", "foreign")
-    assert json.loads(before)["figures"] == json.loads(walk("report", "foreign", "--format", "json").stdout)["figures"]
+    assert json.loads(before)["figures"] == json.loads(walk("report", "foreign", "--json").stdout)["figures"]
     for export in ("atif", "otlp"):
         walk("export", "foreign", "--format", export, "-o", export)
         assert summary["counts"]["planned"] == len(list((walk.folder / export).glob("*.json")))

@@ -46,7 +46,7 @@ def test_hiding_from_the_checks_is_lost_in_the_gate_of_the_baseline(walk: Walk, 
     assert "0/2 passed = 0 %" in gated.stdout
     assert "lost answer/1" in gated.stdout
     assert "lost files/1" in gated.stdout
-    compared = json.loads(walk("compare", "honest", "hiding", "--format", "json").stdout)
+    compared = json.loads(walk("compare", "honest", "hiding", "--json").stdout)
     assert 2 == compared["success"]["worse"]
     walk("compare", "honest", "hiding", "--no-worse-than", "task_success=0.05", status=3)  # of two cases nobody can say
     refused = walk("compare", "honest", "hiding", "--no-worse-than", "task_sucess=0.05", status=2)

@@ -64,7 +64,7 @@ COMMANDS = [
     ("explain", "r"),
     ("report", "r", "--format", "markdown"),
     ("report", "r", "--format", "junit"),
-    ("report", "r", "--format", "json"),
+    ("report", "r", "--json"),
     ("tool", "list", "s"),
     ("trend",),
     ("compare", "r", "r"),
