@@ -35,7 +35,7 @@ from harness.reports.pages.plots import Bar, bars
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import TrialLine, line_of, neighbours
 from harness.reports.pages.trial_parts import Timeline, one_step, origins, step_difference
-from harness.reports.render.sections import attribution_lines, chance, comparison_sections
+from harness.reports.render.sections import NOTATION, attribution_lines, chance, comparison_sections
 from harness.reports.units import figure, percent
 from harness.runs.store.baseline import read_baseline
 from harness.runs.store.folder import RunFolder, TrialKey
@@ -192,8 +192,8 @@ def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:
         ("Regressed", link(sides.path(show="regressed"), str(regressed)), own or "succeeded before"),
         ("Fixed", link(sides.path(show="fixed"), str(fixed)), "failed before"),
     )
-    verdict = f"{success.verdict}. {found.attribution.verdict[:1].upper()}{found.attribution.verdict[1:]}."
-    yield tag("p", verdict, class_="notice")
+    said = (f"{words_of[:1].upper()}{words_of[1:]}." for words_of in (success.verdict, found.attribution.verdict))
+    yield tag("p", " ".join(said), class_="notice")
     yield from (tag("p", bounded(one), class_="dim") for one in list(attribution_lines(found))[1:12])
     yield tiles("Success", shown)
     yield _trials(ask, sides)
@@ -201,6 +201,7 @@ def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:
     yield _conditions(found.differences)
     rest = (one for one in comparison_sections(found) if one.key != "category")
     yield from section_tables(rest, lambda key, name: sides.path(**{key: _stored(key, name)}))
+    yield tag("p", NOTATION, class_="dim")
 
 
 def _stored(key: str, name: str) -> str:
