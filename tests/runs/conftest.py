@@ -11,6 +11,7 @@ from harness.scoring.scorecard import Score, Scorecard
 from harness.traces.spans import Span
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
+from tests.reports.html.runs import manifest as stored_manifest
 
 PLAN = tuple(PlannedTrial(case_id=case, attempt=attempt) for case in ("b", "a") for attempt in (1, 2))
 
@@ -18,24 +19,8 @@ PLAN = tuple(PlannedTrial(case_id=case, attempt=attempt) for case in ("b", "a") 
 @pytest.fixture
 def manifest() -> Callable[..., RunManifest]:
     def build(run: str = "run", **fields: Any) -> RunManifest:
-        values = {
-            "run": run,
-            "created": "2026-01-31T12:00:00Z",
-            "harness_version": "0.1.0",
-            "suite": "s",
-            "suite_digest": "d1",
-            "agent": "v1",
-            "agent_digest": "a1",
-            "snapshot_digest": "s1",
-            "tools_digest": "t1",
-            "tool_mode": "replay",
-            "provider": "docker",
-            "isolates": True,
-            "scorer_versions": {"metric:m": "1"},
-            "planned": PLAN,
-            **fields,
-        }
-        return RunManifest.model_validate(values)
+        known: dict[str, Any] = {"scorer_versions": {"metric:m": "1"}, "planned": PLAN}
+        return stored_manifest((), run, **known | fields)
 
     return build
 

@@ -1,7 +1,6 @@
 """Spans that name the prompt of a model call: the trajectory knows it, the scorecard too, and compare slices by it."""
 
 from harness.reports.compare import compare
-from harness.runs.store.manifest import PlannedTrial, RunManifest
 from harness.scoring.evidence import Evidence
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.tool_use import prompt
@@ -10,6 +9,9 @@ from harness.traces import names
 from harness.traces.projection import trajectory_from
 from harness.traces.spans import Span
 from harness.traces.trial import Trial
+from tests.reports.html.runs import manifest
+
+PLAN = [("c", 1)]
 
 
 def spans(version: str | None):
@@ -43,24 +45,6 @@ def card(version: str, success: bool) -> Scorecard:
     )
 
 
-def manifest(run: str) -> RunManifest:
-    return RunManifest(
-        run=run,
-        created="2026-01-31T12:00:00Z",
-        harness_version="0",
-        suite="s",
-        suite_digest="d",
-        agent="a",
-        agent_digest="a",
-        snapshot_digest="s",
-        tools_digest="t",
-        tool_mode="replay",
-        provider="docker",
-        isolates=True,
-        planned=(PlannedTrial(case_id="c", attempt=1),),
-    )
-
-
 def test_the_prompt_that_spans_name_is_the_trials_prompt():
     assert ("greeter@3",) == trajectory_from(spans("3")).prompts
     assert "greeter@3" == seen("3")
@@ -72,7 +56,7 @@ def test_the_name_of_a_prompt_does_not_change_what_was_done():
 
 
 def test_a_comparison_shows_which_version_of_the_prompt_it_was():
-    found = compare(manifest("old"), [card("3", False)], manifest("new"), [card("4", True)])
+    found = compare(manifest(PLAN, "old"), [card("3", False)], manifest(PLAN, "new"), [card("4", True)])
     assert [("prompt", "greeter@3", "greeter@4")] == [
         (one.part, one.before, one.after) for one in found.attribution.changed
     ]
