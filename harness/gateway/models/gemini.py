@@ -125,7 +125,7 @@ def _messages(content: JsonObject) -> Iterator[JsonObject]:
 def _part_of(part: JsonObject) -> JsonObject:
     called = _either(part, "functionCall")
     if isinstance(called, dict):
-        return call_part(called.get("id") or called.get("name"), called.get("name"), called.get("args", {}))
+        return call_part(called.get("id") or called.get("name"), called.get("name"), called.get("args") or {})
     if isinstance(part.get("text"), str):
         text = str(part["text"])
         return reasoning_part(text) if part.get("thought") is True else text_part(text)

@@ -266,6 +266,7 @@ class OpenAIResponses:
 _PIECES = re.compile(
     r"response\.(?:\w+_call_(arguments|input)|(?:output_|reasoning_|refusal|reasoning_summary_)\w*)\.delta"
 )
+_WHOLE = re.compile(r"response\.\w+_call_(arguments|input)\.done")
 
 
 class _Items:
@@ -280,19 +281,25 @@ class _Items:
         if kind in ("response.output_item.added", "response.output_item.done"):
             self._add_item(dict(object_of(event.get("item"))), index, is_done=kind.endswith("done"))
         piece, open_item = _PIECES.fullmatch(kind), self._open.get(str(event.get("item_id"))) or self._open.get(index)
+        whole = _WHOLE.fullmatch(kind)
+        if whole is not None and open_item is not None:
+            open_item |= {whole[1]: event.get(whole[1])}
         if piece is not None and open_item is not None:
             name, more = piece[1], some_text(event.get("delta")) or ""
             said = _responses_text(open_item.get("content")) or ""
             open_item |= {name: f"{open_item.get(name) or ''}{more}"} if name else {"content": f"{said}{more}"}
 
     def _add_item(self, item: JsonObject, index: str, *, is_done: bool) -> None:
-        identity = some_text(item.get("id")) or index
+        identity, call = some_text(item.get("id")) or index, some_text(item.get("call_id"))
         begun = self._open.get(identity)
+        if call is not None and (begun is None or begun.get("call_id") != call):  # some give all items one id
+            begun = next((one for one in objects_of(self.found) if one.get("call_id") == call), None)
         if is_done:
-            begun = begun or self._open.get(index)  # some give an item another id at its end
+            here = self._open.get(index)  # some give an item another id at its end
+            begun = here if begun is None and here and here.get("call_id") in (None, call) else begun
             self._open = {name: one for name, one in self._open.items() if one is not begun}
         else:
-            self._open[identity] = self._open[index] = item
+            self._open[identity] = self._open[index] = item if begun is None else begun
         if begun is None:
             self.found.append(item)
         else:

@@ -94,7 +94,7 @@ def _is_override_name(field: str) -> bool:
 
 # GraphQL: the kind of the operation that is executed tells what it does.
 
-_GRAPHQL: Final = re.compile(r"/(graphql|gql)(/|$)", re.IGNORECASE)
+_GRAPHQL: Final = re.compile(r"/(graphql|gql)([/;]|$)", re.IGNORECASE)
 _GRAPHQL_FIELDS: Final = frozenset({"query", "variables", "operationName", "extensions"})
 _TOKEN: Final = re.compile(r'"""(?:[^"]|"(?!""))*"""|"(?:[^"\\\r\n]|\\.)*"|#[^\r\n]*|[_A-Za-z][_A-Za-z0-9]*|\S')
 _KINDS: Final = frozenset({"query", "mutation", "subscription", "fragment"})

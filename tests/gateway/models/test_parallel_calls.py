@@ -49,8 +49,8 @@ def item(kind: str, call: str | None, arguments: str, identity: str | None = Non
     return {"type": f"response.output_item.{kind}", "output_index": index, "item": told}
 
 
-def more(call: str, delta: str) -> Any:
-    return {"type": "response.function_call_arguments.delta", "item_id": call, "output_index": 0, "delta": delta}
+def more(call: str, text: str, kind: str = "delta") -> Any:
+    return {"type": f"response.function_call_arguments.{kind}", "item_id": call, "delta": text, "arguments": text}
 
 
 def responses(*said: Any, output: Any = ()) -> bytes:
@@ -72,11 +72,9 @@ ROME = ({**WEATHER, "args": {"city": "Rome"}}, False)
 
 
 def test_another_name_without_any_id_begins_a_new_call(play, every_suite, models: ModelServer) -> None:
-    models.said = [chat(zero(None, "", "now"), zero(None, "", "today"))]
-    asked = CHAT, ASKED | {"stream": True}
+    models.said, asked = [chat(zero(None, "", "now"), zero(None, "", "today"))], (CHAT, ASKED | {"stream": True})
     record = play("live", lambda agent: agent.ask_raw("POST", *asked), model="live", suite=every_suite)
-    steps = trajectory_from(record.spans).steps
-    assert ["now", "today"] == [call.name for step in steps for call in step.calls]
+    assert ["now", "today"] == [call.name for step in trajectory_from(record.spans).steps for call in step.calls]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +107,11 @@ def test_another_name_without_any_id_begins_a_new_call(play, every_suite, models
         (RESPONSES, responses(item("added", "a", ""), more("a", ONE), item("added", "b", ""), more("b", OTHER))),
         (RESPONSES, responses(item("added", "a", ""), item("added", "b", ""), more("b", OTHER), more("a", ONE))),
         (RESPONSES, responses(item("added", "a", "", "x"), item("done", "a", ONE, "y"), item("done", "b", OTHER))),
+        (
+            RESPONSES,
+            responses(item("added", "a", "", "x"), more("x", ONE), item("added", "b", "", "x"), more("x", OTHER)),
+        ),
+        (RESPONSES, responses(item("added", "a", ""), more("a", ONE, "done"), *2 * [item("done", "b", OTHER)])),
         (STREAM, gemini(({**WEATHER, "args": {"city": "Oslo"}}, False), ROME)),
         (STREAM, gemini((WEATHER, True), (argument("Os", True), True), (argument("lo"), True), ({}, False), ROME)),
         (STREAM, gemini((WEATHER | argument("Oslo"), False), (WEATHER | argument("Rome", path="$['city']"), False))),

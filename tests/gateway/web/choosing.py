@@ -18,9 +18,7 @@ CLIENTS = {
     "java": {"User-Agent": "Java/21", "Accept": "*/*; q=1.0, text/plain"},
     "sdk": {"X-Stainless-Lang": "js", "X-Stainless-Retry-Count": "1", "amz-sdk-invocation-id": "5f", "X-Fern-SDK": "x"},
     "traced": {"Traceparent": "00-1-2-01", "Baggage": "a=1", "B3": "1-2", "X-B3-TraceId": "3", "X-Request-ID": "4"},
-    "graph": {"client-request-id": "4", "SdkVersion": "python-1", "HostOs": "Linux", "RuntimeEnvironment": "3.11"},
-    "agents of an APM": {"sw8": "1-a", "pinpoint-traceid": "a^1", "TraceId": "1", "x-ms-request-root-id": "2"},
-    "vendors": {"X-Contentful-User-Agent": "a", "x-amzn-RequestId": "b", "X-SDK-Name": "c", "X-Opaque-Id": "d"},
+    "vendors": {"X-Contentful-User-Agent": "a", "x-amzn-RequestId": "b", "X-SDK-Name": "c", "sw8": "1", "TraceId": "1"},
     "raw": {},
 }
 

@@ -223,7 +223,7 @@ def test_what_is_ignored_is_no_part_of_the_key(browse, host, rule: object, reque
         ("/", JSON, b'{"data": [{"_method": "DELETE"}]}'),
         ("/", JSON, b'/* a */ {"_method": "DELETE"}'),
         ("/graphql?query=mutation{a}", {}, None),
-        ("/graphql?query=mutation{a}", {}, b"no JSON"),
+        ("/graphql;a?query=mutation{a}", {}, b"no JSON"),
     ],
 )
 def test_a_disguised_write_is_refused_like_a_write(browse, host, outside, target, headers, body) -> None:
@@ -283,8 +283,7 @@ class Cut(Choosing):
     """A host whose bodies end within the encoding that the path names, after a letter that can be read."""
 
     def do_GET(self) -> None:
-        packed = ENCODERS[self.path.strip("/")](b"whole" * 9)
-        self.answer(200, packed[:-3], {"Content-Encoding": self.path.strip("/")})
+        self.answer(200, ENCODERS[self.path[1:]](b"whole" * 9)[:-3], {"Content-Encoding": self.path[1:]})
 
 
 @pytest.mark.parametrize("kind", ["gzip", "deflate", "br", "zstd"])
