@@ -106,10 +106,11 @@ def init_command(folder: Path, ci: "Service | None", install: str | None, schema
         click.echo(f"wrote {path}" if said == "wrote" else f"{path}: {said}")
     for line in unreachable(folder):
         click.echo(f"note: {line}")
+    typed = "harness" if folder.resolve() == Path.cwd() else f"harness --project {folder}"
     click.echo(
-        "\nNext: run each suite and store it as the baseline of pull requests, for example\n"
-        f"  harness --project {folder} run SUITE --run-name first\n"
-        f"  harness --project {folder} baseline first\n"
+        "\nNext: run each suite and store it as the baseline of pull requests\n"
+        f"  {typed} run {suite_names(folder)[0]} --run-name first\n"
+        f"  {typed} baseline first\n"
         f"and commit baselines/ and {_PLACES[ci].partition('/')[0]}*. Keys are {_KEYS[ci]}."
     )
 
