@@ -400,9 +400,12 @@ def _packages(service: str, suites: Sequence[Suite], within: Path) -> list[str]:
     if not any(map(takes_own_packages, suites)):
         return []
     found = [name for name in _LOCKS if (suites[0].folder.parents[1] / name).is_file()]
-    place = "PACKAGES" if not found else f"./{within}" if found[0] == _LOCKS[-1] else f"-r {within / found[0]}"
+    install = 'echo "write here what installs the packages of the program into .venv" && exit 2'
+    if found:
+        place = f"./{within}" if found[0] == _LOCKS[-1] else f"-r {within / found[0]}"
+        install = f".venv/bin/python -m pip install {place}"
     path = 'echo "$PWD/.venv/bin" >> "$GITHUB_PATH"' if service == "github" else 'export PATH="$PWD/.venv/bin:$PATH"'
-    return ["python3 -m venv .venv", f".venv/bin/python -m pip install {place}", path]
+    return ["python3 -m venv .venv", install, path]
 
 
 def _keys(name: str, suites: Iterable[Suite]) -> list[str]:

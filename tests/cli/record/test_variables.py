@@ -96,6 +96,8 @@ def test_a_program_of_a_virtual_environment_is_found_where_another_machine_has_i
     typed = walk("record", "typed", "--", f"{moved}/bin/python", *words, env=env).stdout
     refused = walk("record", "none", "--", f"{moved}/bin/python", *words, status=2).stderr
     walk("init", ".", "--ci", "github", env=env)
+    (walk.folder / "requirements.txt").unlink()
+    walk("init", ".", "--ci", "shell", env=env)
     workflow = (walk.folder / ".github/workflows/harness-pull-request.yml").read_text()
 
     assert "next: harness run     replays" in said
@@ -104,4 +106,5 @@ def test_a_program_of_a_virtual_environment_is_found_where_another_machine_has_i
     for name in ("agent", "typed"):
         assert str(tmp_path) not in (walk.folder / f"suites/{name}/suite.yaml").read_text()
         assert f'{{suite: {name}, options: "--sandbox local"}}' in workflow
+    assert "&& exit 2" in (walk.folder / "ci/harness-pull-request.sh").read_text()
     assert 1 == workflow.count(".venv/bin/python -m pip install -r requirements.txt\n")
