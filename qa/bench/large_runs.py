@@ -8,7 +8,6 @@ ratio to `python -c pass`, so that a slow machine does not count.
 import argparse
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -71,12 +70,21 @@ def measured(project: Path, names: Sequence[str]) -> tuple[dict[str, float], lis
     return figures, targets
 
 
+_SPENT = """
+import json, os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+_, status, used = os.wait4(process.pid, 0)
+print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+"""Started between: the kernel counts the memory of the program that starts another one as that one's own."""
+
+
 def spent(command: Sequence[str]) -> tuple[float, float]:
     """Seconds of processor time, and the largest memory in MB."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    assert os.waitstatus_to_exitcode(status) in (0, 1), command
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    told = subprocess.run([sys.executable, "-c", _SPENT, *command], stdout=subprocess.PIPE, check=True)
+    status, seconds, mb = json.loads(told.stdout)
+    assert status in (0, 1), command
+    return seconds, mb
 
 
 def make(root: Path, run: str, cases: int, *, attempts: int = 10, wrong: int = 5, **fields: str) -> None:
