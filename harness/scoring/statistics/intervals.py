@@ -3,7 +3,8 @@
 import math
 import random
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 
@@ -184,12 +185,13 @@ def bootstrap(by_case: Mapping[str, Sequence[float]]) -> Interval | None:
 
 
 def _bootstrap_bounds(sums: Sequence[float], sizes: Sequence[int]) -> _Bounds:
-    draws = _draws(len(sums))
-    if len(set(sizes)) == 1:
+    if len(sums) >= _MANY:
+        means = sorted(_means_by_others(list(zip(sums, sizes, strict=True))))
+    elif len(set(sizes)) == 1:
         n = sum(sizes)
-        means = sorted(math.fsum(draw(sums)) / n for draw in draws)
+        means = sorted(math.fsum(draw(sums)) / n for draw in _draws(len(sums)))
     else:
-        means = sorted(math.fsum(draw(sums)) / sum(draw(sizes)) for draw in draws)
+        means = sorted(math.fsum(draw(sums)) / sum(draw(sizes)) for draw in _draws(len(sums)))
     return means[int(_TAIL * _RESAMPLES)], means[int((1 - _TAIL) * _RESAMPLES) - 1]
 
 
@@ -201,6 +203,31 @@ def _draws(cases: int) -> tuple[_Draw, ...]:
     """
     seeded, places = random.Random(0), range(cases)
     return tuple(itemgetter(*seeded.choices(places, k=cases)) for _ in range(_RESAMPLES))
+
+
+def _means_by_others(cases: Sequence[tuple[float, int]]) -> Iterator[float]:
+    """The means of resamples of many cases of which a few decide: those that differ from the most frequent one.
+
+    How many of them a resample has is binomial; the rest of it is the most frequent case.
+    """
+    [(common, _)] = Counter(cases).most_common(1)
+    others, seeded = [one for one in cases if one != common], random.Random(0)
+    for _ in range(_RESAMPLES):
+        drawn = seeded.choices(others, k=_binomial(seeded, len(cases), len(others) / len(cases)))
+        rest = len(cases) - len(drawn)
+        size = sum(size for _, size in drawn) + rest * common[1]
+        yield (math.fsum(total for total, _ in drawn) + rest * common[0]) / size
+
+
+def _binomial(seeded: random.Random, n: int, share: float) -> int:
+    """A draw of the number of successes in n tries, by the tries between two successes."""
+    if share == 0:
+        return 0
+    successes, tries, log_failure = -1, 0, math.log1p(-share)
+    while tries <= n:
+        successes += 1
+        tries += 1 + int(math.log(1 - seeded.random()) / log_failure)
+    return successes
 
 
 def _computed(sums: Sequence[float], sizes: Sequence[int]) -> _Bounds | None:

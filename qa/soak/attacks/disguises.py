@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import random
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
@@ -20,12 +21,12 @@ hosts:
   - {{host: {host}, base_url: "{url}", reads: ["POST /search*"]}}
 """
 AGENT = """\
-import base64, json, os, urllib.error, urllib.request
+import base64, json, os, urllib.error, urllib.request, zlib
 GATEWAY = os.environ["HARNESS_GATEWAY_URL"]
 with urllib.request.urlopen(GATEWAY + "/turn", timeout=60) as turn:
     asked = json.loads(json.loads(turn.read())["message"])
 for method, target, headers, body in asked:
-    content = base64.b64decode(body) if body else None
+    content = zlib.decompress(base64.b64decode(body)) or None
     request = urllib.request.Request("http://HOST" + target, content, headers, method=method)
     try:
         urllib.request.urlopen(request, timeout=60).read()
@@ -148,10 +149,11 @@ def _row(sandbox: str, tries: list[Asked]) -> Row:
 
 
 def _cases(tries: list[Asked]) -> str:
+    def encoded(body: bytes) -> str:
+        return base64.b64encode(zlib.compress(body)).decode()
+
     def task(asked: list[Asked]) -> str:
-        return json.dumps(
-            [(method, target, headers, base64.b64encode(body).decode()) for method, target, headers, body in asked]
-        )
+        return json.dumps([(method, target, headers, encoded(body)) for method, target, headers, body in asked])
 
     groups: list[Any] = [list(_HARMLESS), *(tries[at : at + 4] for at in range(0, len(tries), 4))]
     return json.dumps([{"id": f"c{number}", "task": task(group)} for number, group in enumerate(groups)])
