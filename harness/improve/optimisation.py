@@ -290,8 +290,8 @@ class Optimisation:
     @property
     def least(self) -> Use:
         """What it uses at least if one candidate is tried to the end, and nothing else."""
-        demand, fewest = self.demand, self._fewest(split_cases(self.cases))
-        return demand.rollout.times(fewest) + demand.request.times(self._fewest_requests)
+        fewest = self._fewest(split_cases(self.cases))
+        return Use(calls=self.demand.rollout * fewest + self.demand.request * self._fewest_requests)
 
     @property
     def minibatch(self) -> int:

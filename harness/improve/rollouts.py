@@ -320,11 +320,6 @@ class Use(Frozen):
     tokens: float | None = None
     calls: float | None = None
 
-    def __add__(self, other: "Use") -> "Use":
-        """What is not known adds nothing: the sum is what is used at least."""
-        mine, theirs = self.model_dump(), other.model_dump()
-        return Use(**{name: (mine[name] or 0.0) + (theirs[name] or 0.0) for name in mine})
-
     def times(self, count: int) -> "Use":
         """Of so many."""
         return Use(**{name: None if used is None else count * used for name, used in self.model_dump().items()})

@@ -9,7 +9,6 @@ from harness.improve.candidates import Component
 from harness.improve.held_out import CaseSplit
 from harness.improve.outcome import Mode
 from harness.improve.reflector import read_rule_book
-from harness.improve.rollouts import Use
 from harness.judging.settings import JudgeSettings
 from harness.suite.suites import Suite
 from harness.values import Frozen
@@ -35,12 +34,12 @@ _MOST_CASES, _FEWEST_CASES = 8, 3
 
 
 class RolloutDemand(Frozen):
-    """What one rollout and one request to the reflector use at least, and how many revisions are wanted."""
+    """What one rollout and one revision ask of models at least, and how many revisions are wanted."""
 
-    rollout: Use = Use(calls=1)
-    """One request of the agent; nothing without a model."""
-    request: Use = Use(calls=1)
-    """Nothing if rules revise texts."""
+    rollout: int = 1
+    """Requests of the agent; none without a model."""
+    request: int = 1
+    """None if rules revise texts."""
     revisions: int = LEAST_REVISIONS
     """Of each optimiser, before a search can be expected to find anything: `LEAST_REVISIONS` for each text that is
     revised apart from others; if rules revise texts, one for each edit that they know, if these are more."""
@@ -91,7 +90,7 @@ def demand_of(
         edits = [read_rule_book(reflector).edits(text) for text in revised]
         revisions = max(LEAST_REVISIONS, max(edits) if mode == "joint" else sum(edits))
     return RolloutDemand(
-        rollout=Use(calls=suite.model is not None),
-        request=Use(calls=not isinstance(reflector, Path)),
+        rollout=int(suite.model is not None),
+        request=int(not isinstance(reflector, Path)),
         revisions=revisions,
     )

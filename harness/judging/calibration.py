@@ -200,9 +200,6 @@ class Optimizer:
         return [one[_PROMPT] for one in loop.candidates()]
 
 
-Say = Callable[[str], None]
-
-
 class Measured(Frozen):
     """The figures of one part of the questions under the current prompt, and under the chosen one."""
 

@@ -65,10 +65,8 @@ class PromptedJudge(Protocol):
         ...
 
 
-class Reflector(Protocol):
-    """Proposes a better prompt: a language model, or rules."""
-
-    def __call__(self, request: str) -> str: ...
+Reflector = Callable[[str], str]
+"""Proposes a better prompt: a language model, or rules."""
 
 
 _SHARES = (0.4, 0.3, 0.3)

@@ -104,7 +104,9 @@ def _with_judged(folder: RunFolder, cards: Iterable[Scorecard]) -> tuple[Iterabl
         else card
         for card in cards
     )
-    return judged, {"detector:judged": f"{judge.model} {judge.prompt}@{judge.prompt_version} x{judge.samples}"}
+    return judged, {
+        "detector:judged": f"{judge.model} {judge.prompt}@{judge.prompt_version} x{judge.samples}, {judge.asked}"
+    }
 
 
 def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:
