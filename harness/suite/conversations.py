@@ -219,10 +219,6 @@ class CaseUser(Frozen):
     """A conversation in the suite's folder that `logged` plays back: a YAML or JSON file."""
     withhold: tuple[str, ...] = ()
     """Texts that the user must not say before the agent has asked for them."""
-    mistaken: bool = False
-    """States that the plan may say what the case's fixtures contradict: the user is meant to be wrong. Otherwise such a
-    case is refused before it runs.
-    """
     parameters: JsonObject = Field(default={}, alias="with")
     """Parameters of an installed user."""
 

@@ -64,7 +64,6 @@ def _drop_unused(asked: dict[str, Any]) -> None:
         for name in ("probes", "routes", "user", "task_folder", "snapshot"):
             if not case[name]:
                 del case[name]
-        case.get("user", {}).pop("mistaken", None)  # nothing of what is said depends on it
         if case["conversation"] is not None and case["conversation"]["persona"] is None:
             del case["conversation"]["persona"]
     _drop_undeclared((*asked["tools"], *asked.get("hosts", ())))

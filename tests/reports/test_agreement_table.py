@@ -59,9 +59,9 @@ def test_what_is_not_counted_is_named() -> None:
     plain = printed(report())
     assert "not counted" not in plain
     assert re.search("80 % by the judge, 65 % by", plain)
-    left = row("all", cells(3, 0, 0, 1), judge_failed=2, without_right=1)
+    left = row("all", cells(3, 0, 0, 1), judgements=40, judge_failed=2, without_right=1)
     shown = printed(report(overall=left, left_out=("run x was changed",)))
-    assert "not counted: 2 failed judgements, 1 without a counterpart" in shown
+    assert "not counted: 2 failed judgements (5 %), 1 without a counterpart" in shown
     assert "omitted: run x was changed" in shown
 
 

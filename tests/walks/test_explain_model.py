@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.gateway.models.model_server import ModelServer, Thought, serve_models
+from tests.walks.adder import ADDER
 from tests.walks.conftest import Walk, WriteSuite
-from tests.walks.recordings.test_models import LOCAL, MAIN, SUITE, WITH_KEY
+from tests.walks.recordings.test_models import LOCAL, SUITE, WITH_KEY
 
 LONG = "a text that is longer than what explain shows of one " * 20 + "and this is its end"
 HOSTILE = "\x1b[2J\u202e\x9b31m"
@@ -15,7 +16,7 @@ HOSTILE = "\x1b[2J\u202e\x9b31m"
 
 @pytest.fixture
 def run(walk: Walk, write_suite: WriteSuite) -> Iterator[str]:
-    asked = MAIN.replace('"messages": messages}', '"messages": messages, "temperature": 0.25}').replace(
+    asked = ADDER.replace('"messages": messages}', '"messages": messages, "temperature": 0.25}').replace(
         "Add three and four.", LONG
     )
     with serve_models() as server:

@@ -11,7 +11,7 @@ from harness.errors import UsageError
 from harness.gateway.budgets import budget_of
 from harness.processes import GIT, subprocess_environment
 from harness.runs.plan.plan import RunOptions, RunPlan, Selection, StopEarly, planned_trials
-from harness.runs.plan.users import refuse_cases_without_log, refuse_contradicted_plans, resumed_users, user_options
+from harness.runs.plan.users import refuse_cases_without_log, resumed_users, user_options
 from harness.runs.plan.variables import combinations, varied, with_prompts
 from harness.runs.store.folder import RunFolder, run_path
 from harness.runs.store.manifest import RunManifest
@@ -90,7 +90,6 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
     planned = planned_trials(suite, selection, options.trials)
     gates, users = _gates(suite, options), user_options(project, suite, options)
     refuse_cases_without_log(suite, users, planned)
-    refuse_contradicted_plans(suite, users, planned)
     return RunPlan(
         project=project,
         suite=suite,

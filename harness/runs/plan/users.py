@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.errors import InvalidDocument, UsageError
+from harness.errors import UsageError
 from harness.judging.prompts import PromptRegistry
 from harness.judging.settings import FILE as JUDGE_FILE
 from harness.plugins import plugin_names
@@ -68,55 +68,6 @@ def refuse_cases_without_log(suite: Suite, options: UserOptions, planned: Sequen
         file = None if case.user is None or case.id in options.logs else case.user.log
         if file is not None and case.id in chosen and kind_of(suite, case, options) == "logged":
             read_user_log(suite.folder / file)
-
-
-def refuse_contradicted_plans(suite: Suite, options: UserOptions, planned: Sequence[PlannedTrial]) -> None:
-    """Raises InvalidDocument if the plan of a case that runs says something that its fixtures contradict: its user
-    would insist on it, and the agent could not be blamed. `user: {mistaken: true}` in a case states that it is meant.
-    """
-    chosen = {trial.case_id for trial in planned}
-    for case in suite.cases:
-        mistaken = case.user is not None and case.user.mistaken
-        if case.id not in chosen or mistaken or kind_of(suite, case, options) == "script":
-            continue
-        from harness.users.plan_check import contradictions  # it reads prose, which most runs have no need of
-
-        for one in contradictions(case, suite.packs):
-            pack = suite.folder / "fixtures" / f"{one.pack}.yaml"
-            line = line_with(pack, one.fact.split(", ")[0])
-            place, at = place_of_plan(suite.folder, case.id, one.said)
-            raise InvalidDocument(
-                place,
-                f"case {case.id!r}: the plan says {one.said!r} ({one.value}), but {pack.name}, line {line}, "
-                f"has {one.fact}",
-                line=at,
-                field="conversationPlan" if place.suffix == ".json" else "conversation.plan",
-                remedy="correct the plan or the fixture; or declare that the user is intentionally wrong: "
-                "`user: {mistaken: true}` in the case",
-            )
-
-
-def place_of_plan(folder: Path, case_id: str, said: str) -> tuple[Path, int | None]:
-    """The file of the suite that holds the case, and the line of what its plan says."""
-    naming: list[tuple[Path, int]] = []
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml", ".json")):
-        begins = line_with(path, case_id)
-        if begins is None:
-            continue
-        at = line_with(path, said, after=begins)
-        if at is not None:
-            return path, at
-        naming.append((path, begins))  # a rubric may name a case, too; a plan may be folded over lines
-    return naming[0] if naming else (folder / "suite.yaml", None)
-
-
-def line_with(path: Path, text: str, after: int = 1) -> int | None:
-    """The first line of a file, from line `after` on, that holds a text; None if none does."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return next((number for number, line in enumerate(lines, 1) if number >= after and text in line), None)
 
 
 def resumed_users(project: Path, suite: Suite, manifest: RunManifest) -> UserOptions:

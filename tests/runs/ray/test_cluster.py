@@ -12,9 +12,10 @@ import pytest
 from harness.sandbox.engine import connect
 from tests.gateway.models.model_server import serve_models
 from tests.runs.ray.conftest import RayCluster
+from tests.walks.adder import ADDER
 from tests.walks.conftest import Walk, WriteSuite
 from tests.walks.recordings.test_models import CASES as MODEL_CASES
-from tests.walks.recordings.test_models import MAIN, SUITE, WITH_KEY, add
+from tests.walks.recordings.test_models import SUITE, WITH_KEY, add
 from tests.walks.test_stopping import committed
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -69,7 +70,7 @@ def kept(scorecards: dict[str, bytes]) -> dict[str, bytes]:
 def test_nodes_share_one_budget_of_live_calls(walk: Walk, write_suite: WriteSuite, cluster: RayCluster) -> None:
     with serve_models(host=cluster.host) as server:
         server.think = add
-        write_suite(SUITE.format(url=server.url), MODEL_CASES, {"main.py": MAIN})
+        write_suite(SUITE.format(url=server.url), MODEL_CASES, {"main.py": ADDER})
         words = on(cluster, "--sandbox", "local", "--jobs", "1", "--live", "model", "--run-name", "short")
         summary = walk.summary(*words, "--budget", "tokens=300", status=3, env=WITH_KEY)
         asked = len(server.seen)
