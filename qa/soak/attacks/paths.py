@@ -45,7 +45,7 @@ ENVIRONMENT_FIELDS = {
     "states: {{one: {{}}}}\n",
     "files": 'image: base\nstates: {{one: {{files: "{path}"}}}}\n',
     "browser_profile": 'image: base\nstates: {{one: {{browser_profile: "{path}"}}}}\n',
-    "seed": "image: base\nservices: {{s: {{image: base, port: 1, wait: {{http: /}}, restore: /r, "
+    "states.one.services.s": "image: base\nservices: {{s: {{image: base, port: 1, wait: {{http: /}}, restore: /r, "
     'dump: {{command: [x]}}}}}}\nstates: {{one: {{services: {{s: "{path}"}}}}}}\n',
     "states": 'image: base\nstates: {{one: {{}}, "{path}": {{}}}}\n',
     "services": 'image: base\nservices: {{"{path}": {{image: base, port: 1, wait: {{http: /}}}}}}\n'
