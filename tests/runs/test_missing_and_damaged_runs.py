@@ -13,10 +13,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("missing") / "evals"
     assert 0 == run_command("init", str(made), folder=made.parent).returncode
     assert 0 == run_command("run", "hello", "--sandbox", "local", "--run-name", "whole", folder=made).returncode
-    for name in ("torn", "bare"):
+    for name in ("torn", "bare", "again"):
         shutil.copytree(made / "runs" / "whole", made / "runs" / name)
     (made / "runs" / "torn" / "manifest.json").write_text('{"run": "to')
     (made / "runs" / "bare" / "manifest.json").unlink()
+    assert 0 == run_command("score", "again", folder=made).returncode
+    card = min((made / "runs" / "again" / "trials").glob("*/1/scorecard.json"))
+    card.write_bytes(card.read_bytes()[:-9])
     return made
 
 
@@ -31,6 +34,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("report", "torn"), 3, ("torn/manifest.json is not JSON", "the run folder is damaged")),
         (("score", "torn"), 3, ("torn/manifest.json is not JSON", "the run folder is damaged")),
         (("compare", "whole", "torn"), 3, ("torn/manifest.json is not JSON",)),
+        (("report", "again"), 3, ("scorecard.json",)),
         (("report", "bare"), 2, ("it has no manifest.json",)),
     ],
 )

@@ -615,7 +615,8 @@ class RunFolder:
                 self._check_trials()
                 if later is None:
                     later = {(one.case_id, one.attempt): self._pool.slim(one) for one in self._scorings.scorecards()}
-                card = later.get(key) or first_scorecard(self._trial_folder(key))
+                first = first_scorecard(self._trial_folder(key))  # damage is named, even of a card that was replaced
+                card = later.get(key, first)
                 took_s = self.took_s(key) if timed else None
                 yield key, (key, stamp or (-1, -1), self._pool.slim(card), took_s)
             else:
