@@ -63,7 +63,6 @@ def forms_of(value: str) -> Iterable[Form]:
     yield tuple(_character(char, raw_first=True) for char in value)
     if not _AMBIGUOUS.isdisjoint(value):
         yield tuple(_character(char, raw_first=False) for char in value)
-    if not _AMBIGUOUS.isdisjoint(value) or not value.isprintable():
         yield from map(_literal, dict.fromkeys(_uniform_encodings(value)))
     raw = value.encode("utf-8", "surrogatepass")
     yield _literal(base64.b64encode(raw))
