@@ -15,7 +15,6 @@ from urllib.parse import quote, urlsplit
 
 from harness.disk import write_atomically
 from harness.drift.issue import (
-    CLEAN_LOOKS,
     LABEL,
     About,
     IssueState,
@@ -220,7 +219,7 @@ class _Planning:
             note = accepted_note(after, self._report) if accepts else changed_note(after, seen)
         if note is None and after.shown == before.shown and after.last_seen - before.last_seen < REWRITTEN_AFTER:
             return _leave_action(issue, tool, about, "nothing new")
-        why = "; ".join(_events(seen)) or ("accepted" if accepts else _silent_changes_text(before, after))
+        why = "; ".join(_events(seen)) or ("accepted" if accepts else "its counts and dates")
         return TrackerAction(verb="update", tool=tool, about=about, issue=issue, draft=draft, note=note, why=why)
 
     def _reopen_action(
@@ -265,14 +264,6 @@ def _events(seen: IssueUpdate) -> Iterator[str]:
     for count, word in ((len(seen.new), "new"), (len(seen.returned), "back"), (len(seen.vanished), "gone")):
         if count:
             yield f"{count} {word}"
-
-
-def _silent_changes_text(before: IssueState, after: IssueState) -> str:
-    """A description of the changes that require no comment."""
-    clean = max((now.clean for now in after.changes if not now.is_gone), default=0)
-    if before.changes != after.changes and clean:
-        return f"{clean} of {CLEAN_LOOKS} clean looks"
-    return "other cases" if before.cases != after.cases else "its dates"
 
 
 def _count(number: int, noun: str) -> str:

@@ -177,6 +177,12 @@ def test_a_member_whose_name_says_that_it_is_new_is_no_change(name: str) -> None
     assert 1 == len(changes({name: [1]}, {name: [1, 2]}))
 
 
+def test_a_moment_in_place_of_a_null_or_gone_for_one_is_a_change_whatever_its_name() -> None:
+    never, then = {"deleted_at": None}, {"deleted_at": "2026-01-02T03:04:05Z"}
+    assert ["value.changed deleted_at: null -> string ?"] == changes(never, then, then)
+    assert ["value.changed deleted_at: string -> null ?"] == changes(then, never, never)
+
+
 @pytest.mark.parametrize("name", ["attribute", "candidate", "stat", "format"])
 def test_a_part_of_a_name_is_no_evidence(name: str) -> None:
     assert [f"value.changed {name}: string -> string ?"] == changes({name: "x"}, {name: "y"})
