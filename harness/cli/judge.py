@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from harness.judging.settings import JudgeSettings
     from harness.runs.judge_calibration import Runs
     from harness.runs.judging import Judged
-    from harness.runs.pairwise_judging import Paired
 
 
 _COMMANDS = {
     "run": "Judge a stored run by a rubric, one criterion at a time.",
-    "compare": "Compare two runs by a criterion, in both orders.",
     "agreement": "Compare judges' verdicts with people's labels or with other verdicts.",
     "calibrate": "Revise a judge's prompt until it agrees with people's labels.",
     "rubrics": "List, check and show rubrics.",
@@ -199,7 +197,7 @@ def run_command(ctx: click.Context, /, run: str, as_json: bool, **options: Unpac
     ctx.exit(ExitCode.VERDICT if done.stopped or done.answers.get("judge_failed") else ExitCode.DONE)
 
 
-def _warn(done: "Judged | Paired") -> None:
+def _warn(done: "Judged") -> None:
     from harness.cli.console import say
 
     if done.warning is not None:
@@ -252,97 +250,3 @@ def _tell(done: "Judged") -> None:
         click.echo(f"no verdict ({count} x): {reason}")
     if len(done.failures) > _REASONS:
         click.echo(f"no verdict for {len(done.failures) - _REASONS} other reasons; all of them: --json")
-
-
-# `harness judge compare`: which of two runs meets a criterion better.
-
-
-class CompareOptions(ModelOptions):
-    """The options of `harness judge compare`."""
-
-    rubric_name: str
-    criterion: str
-    prompt_version: str | None
-    in_flight: int | None
-    budget: tuple[str, ...]
-    cases: tuple[str, ...]
-
-
-@click.command("compare")
-@click.argument("run_a")
-@click.argument("run_b")
-@rubric_option
-@click.option("--criterion", required=True, metavar="ID", help="The criterion of the comparison.")
-@model_options
-@click.option("--prompt", "prompt_version", metavar="VERSION", help="Version of the prompt `compare`.")
-@in_flight_option
-@budget_option
-@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with every comparison.")
-@click.pass_context
-def compare_command(
-    ctx: click.Context, /, run_a: str, run_b: str, as_json: bool, **options: Unpack[CompareOptions]
-) -> None:
-    """Say for each case of RUN_A and RUN_B which trajectory meets a criterion better.
-
-    \b
-    harness judge compare tour-v1 tour-v2 --rubric counter --criterion complete --model gpt-4.1
-    harness judge compare tour-v1 tour-v2 --rubric counter --criterion complete --case order-003 --json
-
-    Attempt k is compared with attempt k, and the judge sees each pair in both orders: a verdict that changes with the
-    order is not a preference. Pairs with equal evidence are skipped. Comparisons are added to RUN_B's folder at once;
-    pairs that this judge has compared are not sent again, and recorded answers cost nothing. Exit 1 if the judge failed
-    at a pair or the budget is spent.
-    """
-    from harness.cli.console import out, print_json
-    from harness.errors import ExitCode
-    from harness.reports.render.judging import preference_view
-
-    refuse_typed(ctx, ("label",) if options["prompt_version"] else (), "--prompt")
-    done = _compare(ctx.obj, (run_a, run_b), options)
-    if as_json:
-        print_json(done.model_dump(mode="json"))
-    else:
-        title = f"{done.rubric}: A is {done.run_a}, B is {done.run_b}"
-        out().print(preference_view(title, [done.score], list(_notes(done))))
-    _warn(done)
-    ctx.exit(ExitCode.VERDICT if done.stopped or done.score.failed else ExitCode.DONE)
-
-
-def _compare(project: Path, names: tuple[str, str], options: CompareOptions) -> "Paired":
-    from harness.cli.console import say
-    from harness.gateway.budgets import budget_of
-    from harness.judging.prompts import PromptRegistry
-    from harness.runs.judging import agents_models
-    from harness.runs.measured_trials import suite_of
-    from harness.runs.pairwise_judging import PROMPT, PairRequest, compare_pairs
-
-    opened = opened_runs(project, names, options["rubric_name"])
-    a, b = opened.folders
-    agents = tuple(dict.fromkeys((*agents_models(a), *agents_models(b))))
-    settings = settings_of(project, suite_of(project, b).folder, options, agents)
-    registry, version = PromptRegistry(project), options["prompt_version"]
-    request = PairRequest(
-        rubric=opened.rubric,
-        criterion=options["criterion"],
-        prompt=registry.version(PROMPT, version) if version else registry.get(PROMPT, settings.label),
-        settings=settings,
-        mode=options["mode"],
-        budget=budget_of(options["budget"]),
-        cases=options["cases"],
-        say=say,
-    )
-    return compare_pairs(project, a, b, request)
-
-
-def _notes(done: "Paired") -> list[str]:
-    cost = "" if done.usd is None else f", {done.usd:.4f} USD"
-    tokens = done.input_tokens + done.output_tokens
-    counted = [
-        (done.before, "compared before"),
-        (done.alike, "have equal evidence and were skipped"),
-        (done.not_eligible, "do not both meet the criterion's conditions and were skipped"),
-        (done.unmatched, "attempts of B without a measured counterpart in A"),
-    ]
-    lines = [f"{count} {words}" for count, words in counted if count]
-    return [f"{done.calls} calls, {done.recorded} from recordings, {tokens} tokens{cost}", *lines]

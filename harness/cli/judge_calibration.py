@@ -11,7 +11,6 @@ from harness.cli.options import budget_option
 
 if TYPE_CHECKING:
     from harness.judging.agreement import AgreementReport
-    from harness.judging.pairwise import ComparisonScore
     from harness.judging.settings import JudgeSettings
     from harness.judging.verdicts import Judgement
     from harness.runs.judge_calibration import Calibrating, Runs
@@ -60,26 +59,22 @@ def agreement_command(
     harness judge agreement tour-v2 --rubric counter --certify
 
     Figures are by criterion and domain, with intervals over cases; the agreement of a constant answer and of people
-    with each other is shown for comparison. If the runs were compared with others, the output includes how often the
-    judge's preference was the same in both orders. Of several judges the one that answered last is compared. A judge
+    with each other is shown for comparison. Of several judges the one that answered last is compared. A judge
     is certified for a criterion if its true-positive and true-negative rates are at least 80 % at the lower ends of
     their 95 % intervals; another one can show, and decides no check. Exit 3 if nothing can be compared.
     """
     from harness.cli.console import out, print_json
     from harness.cli.judge import opened_runs
     from harness.errors import ExitCode
-    from harness.reports.render.judging import agreement_view, preference_view
+    from harness.reports.render.judging import agreement_view
 
     opened = opened_runs(ctx.obj, runs, rubric_name)
     judgements = _judgements(opened, options)
     report = _report(opened, judgements, options["against"])
-    places = _places(opened, options)
     if as_json:
-        print_json(report.model_dump(mode="json") | {"position": [one.model_dump(mode="json") for one in places]})
+        print_json(report.model_dump(mode="json"))
     else:
         out().print(agreement_view(report))
-        if places:
-            out().print(preference_view("compared in both orders with other runs (A)", places))
     missing = _certify(opened, judgements) if options["certify"] else {}
     for name, reason in missing.items():
         click.echo(f"{name}: {reason}", err=True)
@@ -123,18 +118,6 @@ def _judgements(opened: "Runs", options: AgreementOptions) -> "list[Judgement]":
             remedy=f"harness judge run {run} --rubric {opened.rubric.name}",
         )
     return found
-
-
-def _places(opened: "Runs", options: AgreementOptions) -> "list[ComparisonScore]":
-    """Whether its preferences go by the place, where these runs were compared with others by this rubric."""
-    from harness.judging.pairwise import scores_by_criterion
-    from harness.runs.store.judgements import latest_comparisons, read_comparisons
-
-    digest, model = opened.rubric.digest, options["model"]
-    found = [one for folder in opened.folders for one in read_comparisons(folder.path, opened.rubric.name)]
-    return scores_by_criterion(
-        one for one in latest_comparisons(found) if one.rubric_digest == digest and model in (None, one.judge.model)
-    )
 
 
 def _report(opened: "Runs", judgements: "list[Judgement]", against: str) -> "AgreementReport":

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from harness.errors import OutOfTime, UsageError
 from harness.gateway.models.client import ModelClient
+from harness.gateway.models.formats import Replied
 from harness.gateway.models.recordings import AskMode, ModelCassette, ModelClientOptions
 from harness.judging.prompts import Prompt
 from harness.judging.questions import (
@@ -18,7 +19,6 @@ from harness.judging.questions import (
     JudgeFailed,
     Shown,
     evidence_digest,
-    is_answered,
     judge_request,
     read_answer,
     shown_evidence,
@@ -152,7 +152,14 @@ class Judge:
             return shown.model_copy(update={"failure": f"the evidence is longer than {MAX_EVIDENCE_CHARS} characters"})
         body = judge_request(self.prompt.text, self.settings.model, self.asker.provider, criterion, evidence)
 
-        is_answer = is_answered(lambda replied: read_answer(replied, criterion, evidence.refs, evidence.steps))
+        def is_answer(replied: Replied) -> bool:
+            """Whether a reply can be read: one that cannot is not recorded."""
+            try:
+                read_answer(replied, criterion, evidence.refs, evidence.steps)
+            except JudgeFailed:
+                return False
+            return True
+
         bodies, problem, cached = (body, _repeated(body)), "", False
         recorded = (self.asker.recorded(cassette, one, is_answer) for one in bodies)
         known = next((one for one in recorded if one is not None), None)

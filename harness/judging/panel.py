@@ -135,13 +135,13 @@ def run_panel(panel: Panel, tasks: Iterator[PanelTask]) -> None:
     try:
         asyncio.run(session())
     except* HarnessError as group:
-        raise first_harness_error(group) from None
+        raise _first_harness_error(group) from None
 
 
-def first_harness_error(group: BaseExceptionGroup[HarnessError]) -> HarnessError:
+def _first_harness_error(group: BaseExceptionGroup[HarnessError]) -> HarnessError:
     """The first error of a group, however deeply it is nested in groups."""
     error = group.exceptions[0]
-    return first_harness_error(error) if isinstance(error, BaseExceptionGroup) else error
+    return _first_harness_error(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 class ConcurrentPanels:
@@ -160,7 +160,7 @@ class ConcurrentPanels:
             try:
                 asyncio.run_coroutine_threadsafe(panel.sit(tasks), loop).result()
             except* HarnessError as group:
-                raise first_harness_error(group) from None
+                raise _first_harness_error(group) from None
 
     @contextmanager
     def _open_loop(self) -> Iterator[asyncio.AbstractEventLoop]:

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
@@ -127,11 +127,7 @@ def judge_request(
     """The body of the request without sampling parameters; the same criterion and evidence always give the same."""
     system = f"{prompt.strip()}\n\n{answer_form(criterion)}"
     user = f"# Criterion\n\n{asked_criterion(criterion)}\n\n# Evidence\n\n{evidence.block}"
-    return schema_request(model, provider, system, user, verdict_schema(criterion))
-
-
-def schema_request(model: str, provider: ClientProvider, system: str, user: str, schema: JsonObject) -> JsonObject:
-    """The body of a request whose answer has the schema."""
+    schema = verdict_schema(criterion)
     if provider == "anthropic":
         tool: JsonObject = {"name": TOOL, "description": "Gives the verdict.", "input_schema": schema}
         own: JsonObject = {"tools": [tool], "tool_choice": {"type": "tool", "name": TOOL}}
@@ -175,9 +171,6 @@ def asked_criterion(criterion: Criterion) -> str:
 _SHOWN: Final = 120
 
 
-Shape = TypeVar("Shape", bound=Frozen)
-
-
 class JudgeFailed(Exception):
     """There is no verdict; the message gives the reason."""
 
@@ -197,26 +190,13 @@ class GivenAnswer(Frozen):
     mode: Failure | None = None
 
 
-def is_answered(read: Callable[[Replied], object]) -> Callable[[Replied], bool]:
-    """Whether a reply can be read: one that cannot is not recorded."""
-
-    def is_answer(replied: Replied) -> bool:
-        try:
-            read(replied)
-        except JudgeFailed:
-            return False
-        return True
-
-    return is_answer
-
-
 def read_answer(
     replied: Replied, criterion: Criterion, refs: Collection[str], steps: Collection[int] = ()
 ) -> GivenAnswer:
     """The answer to this criterion; `refs` are the pieces in the request, `steps` those that an agent's pieces stand
     for. Raises JudgeFailed.
     """
-    answer = parsed_answer(answer_object(replied), GivenAnswer)
+    answer = _given_answer(_answer_object(replied))
     if answer.criterion != criterion.id:
         raise JudgeFailed(f"answered the criterion {answer.criterion[:_SHOWN]!r}, not {criterion.id!r}")
     if answer.eligible != (answer.verdict is not None):
@@ -251,7 +231,7 @@ def _check_step(answer: GivenAnswer, refs: Collection[str], steps: Collection[in
         raise JudgeFailed(f"cites evidence that does not exist: {', '.join(unknown)[:_SHOWN]}")
 
 
-def answer_object(replied: Replied) -> JsonObject:
+def _answer_object(replied: Replied) -> JsonObject:
     """The single JSON object of the judge's reply, a tool call or text. Raises JudgeFailed."""
     for part in replied.parts:
         if part.get("type") == "tool_call" and part.get("name") == TOOL:
@@ -275,11 +255,11 @@ def _parsed(text: str, *, cut: bool = False) -> JsonObject:
     return value
 
 
-def parsed_answer(value: JsonObject, shape: type[Shape]) -> Shape:
-    """The object as an answer of the shape. Raises JudgeFailed."""
+def _given_answer(value: JsonObject) -> GivenAnswer:
+    """Raises JudgeFailed for an object of another form."""
     lists = {name: tuple(found) for name, found in value.items() if isinstance(found, list)}
     try:
-        return shape.model_validate(value | lists)
+        return GivenAnswer.model_validate(value | lists)
     except ValidationError as error:
         field, problem = first_words(error)
         raise JudgeFailed(f"answered in an unexpected form: {field}: {problem}") from None

@@ -78,8 +78,8 @@ class JudgeSettings(ModelEndpoint):
     label: str = PRODUCTION
     """The version of the prompt."""
 
-    def identity(self, prompt: Prompt, samples: int | None = None) -> JudgeIdentity:
-        """The judge that asks this model with a prompt, as often as `samples` says instead of the settings."""
+    def identity(self, prompt: Prompt) -> JudgeIdentity:
+        """The judge that asks this model with a prompt."""
         host = "its own host" if self.base_url is None else urlsplit(self.base_url).hostname
         sent = canonical_json(self.sampling.parameters(self.provider))
         return JudgeIdentity(
@@ -87,7 +87,7 @@ class JudgeSettings(ModelEndpoint):
             prompt_version=prompt.version,
             prompt_digest=prompt.digest,
             model=self.model,
-            samples=samples or self.samples,
+            samples=self.samples,
             asked=f"{self.provider} at {host}, {sent}",
         )
 

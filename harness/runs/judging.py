@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -78,7 +78,7 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
     suite = suite_of(project, folder)
     _check(request, suite)
     request = replace(request, rubric=request.rubric.with_violations(suite.cases))
-    asker = asker_of(project, folder, request.settings, request.mode, request.budget, request.say)
+    asker = _asker(project, folder, suite, request)
     judge = Judge(
         rubric=request.rubric,
         prompt=request.prompt,
@@ -91,27 +91,19 @@ def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged
         return _judged_by(_JudgingSession(folder=folder, suite=suite, request=request, judge=judge, writer=writer))
 
 
-def asker_of(
-    project: Path,
-    folder: RunFolder,
-    settings: JudgeSettings,
-    mode: AskMode,
-    budget: Budget | None,
-    say: Callable[[str], None] = lambda _: None,
-) -> ModelClient:
+def _asker(project: Path, folder: RunFolder, suite: Suite, request: JudgeRequest) -> ModelClient:
     """The client of the judge's model for a run, with the suite's judge cassettes. Raises UsageError for a
     missing key.
     """
-    suite = suite_of(project, folder)
     cassettes = folder.path / "judge" if folder.suite is not None else project / "cassettes"
     recorded = {"cassettes": cassettes, "suite": f"{suite.name}{SUFFIX}"}
-    return client_of(settings, mode, secrets_of(suite, settings), budget=budget, say=say, **recorded)
+    secrets = secrets_of(suite, request.settings)
+    return client_of(request.settings, request.mode, secrets, budget=request.budget, say=request.say, **recorded)
 
 
-def family_warning(model: str, folders: Iterable[RunFolder]) -> str | None:
+def _family_warning(model: str, folder: RunFolder) -> str | None:
     """A warning if judge and agent use models of the same family."""
-    agents = tuple(dict.fromkeys(one for folder in folders for one in agents_models(folder)))
-    family = shared_family(model, agents)
+    family = shared_family(model, agents_models(folder))
     return None if family is None else f"judge and agent are of one model family ({family}), which may bias verdicts"
 
 
@@ -134,7 +126,7 @@ def _judged_by(session: "_JudgingSession") -> Judged:
         **vars(spent),
         left_out=dict(session.judge.asker.parameters.refused),
         stopped=panel.stopped,
-        warning=family_warning(session.judge.settings.model, (session.folder,)),
+        warning=_family_warning(session.judge.settings.model, session.folder),
     )
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pydantic import Field, JsonValue, field_validator
@@ -21,7 +21,6 @@ Said = Literal["pass", "fail", "not_eligible"]
 
 _BLOCK: Final = re.compile(r"^<<<evidence (?P<key>[0-9a-f]{12})\n(?P<lines>.*?)\nevidence (?P=key)>>>$", re.S | re.M)
 _CRITERION: Final = re.compile(r"^# Criterion\n\n(?P<json>\{.*?^\})$", re.S | re.M)
-_CANDIDATES: Final = re.compile(r"^# Candidates$", re.M)
 _PLANTED: Final = re.compile(
     r"(?:ignore|disregard|forget)\b[^.\n]{0,80}\binstructions?\b[^\n]{0,200}\bpass\b"
     r"|\b(?:verdict|answer) ?(?::|is|must be) ?\"?pass\b",
@@ -64,8 +63,6 @@ class RuleSet(Frozen):
     flips: float = Field(default=0.0, ge=0, le=1)
     """Share of verdicts that are inverted, pseudo-randomly by the seed."""
     seed: int = 0
-    favours: Literal["A", "B"] | None = None
-    """The position that is preferred where two candidates do not differ; None answers that they are equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +76,6 @@ class RuleQuestion:
     """The reference, the speaker and the text of each piece."""
     deceived: bool
     """Whether an instruction to pass is outside of the evidence."""
-    compares: bool = False
-    """Whether two candidates are compared; the refs of their pieces then begin with `A.` and `B.`."""
 
 
 def understood(system: str, user: str) -> RuleQuestion:
@@ -94,7 +89,6 @@ def understood(system: str, user: str) -> RuleQuestion:
         instructions=" ".join(f"{system}\n{outside}".split()).lower(),
         pieces=tuple(piece for line in lines if (piece := _piece(line)) is not None),
         deceived=_PLANTED.search(outside) is not None,
-        compares=_CANDIDATES.search(outside) is not None,
     )
 
 
@@ -103,8 +97,6 @@ def answer(mind: RuleSet, question: RuleQuestion, nth: int = 0) -> JsonObject:
 
     Raises OutOfTime where a rule takes too long.
     """
-    if question.compares:
-        return _preferred(mind, question)
     verdict, refs, why, mode = _decided(mind, question)
     if verdict != "not_eligible" and _chance(mind.seed, question, nth) < mind.flips:
         verdict, why = ("fail" if verdict == "pass" else "pass"), f"{why} (noise)"
@@ -118,17 +110,6 @@ def answer(mind: RuleSet, question: RuleQuestion, nth: int = 0) -> JsonObject:
         "verdict": None if verdict == "not_eligible" else verdict,
         "refs": shown,
     }
-
-
-def _preferred(mind: RuleSet, question: RuleQuestion) -> JsonObject:
-    """A candidate that passes is better than one that fails; in a tie, the preferred position wins."""
-    verdict = {}
-    for letter in ("A", "B"):
-        pieces = tuple(piece for piece in question.pieces if piece[0].startswith(f"{letter}."))
-        verdict[letter] = _decided(mind, replace(question, pieces=pieces))[0]
-    passing = [letter for letter in verdict if verdict[letter] == "pass"]
-    better = passing[0] if len(passing) == 1 else mind.favours or "neither"
-    return {"rationale": f"A: {verdict['A']}, B: {verdict['B']}", "better": better}
 
 
 def _decided(mind: RuleSet, question: RuleQuestion) -> tuple[Said, Sequence[str], str, str | None]:

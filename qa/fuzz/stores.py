@@ -20,7 +20,7 @@ from harness.drift.trackers import FolderTracker
 from harness.runs.store.baseline import read_baseline, write_baseline
 from harness.runs.store.drift_report import read_drift, write_drift
 from harness.runs.store.folder import RunFolder
-from harness.runs.store.judgements import read_comparisons, read_judgements
+from harness.runs.store.judgements import read_judgements
 from harness.sandbox.endstate import RestoredFiles, open_end_state, write_end_state
 from harness.sandbox.snapshots import SnapshotStore
 from qa.fuzz.projects import ROOT, files, write
@@ -49,7 +49,6 @@ def readers() -> list[Reader]:
         Reader(name="baselines", syntax="json", seeds=files("baselines/drive_thru.json"), read=_baseline, cost=20),
         Reader(name="drift.json", syntax="json", seeds=lambda: [_DRIFT], read=_drift, cost=2),
         Reader(name="judgements", syntax="lines", seeds=lambda: [_JUDGEMENT * 2], read=_judgements),
-        Reader(name="comparisons", syntax="lines", seeds=lambda: [_COMPARISON * 2], read=_comparisons),
         Reader(name="issues in a folder", syntax="text", seeds=lambda: [_ISSUE], read=_issue),
         Reader(name="heads of issues", syntax="yaml", seeds=lambda: [_ISSUE_HEAD], read=_issue_head),
         Reader(name="outbox of issues", syntax="json", seeds=lambda: [_DRIFT], read=_outbox, cost=2),
@@ -195,11 +194,6 @@ def _judgements(content: bytes, folder: Path) -> None:
     assert all(one.answer for one in read_judgements(folder, "r"))
 
 
-def _comparisons(content: bytes, folder: Path) -> None:
-    write(folder / "comparisons" / "r.jsonl", content)
-    read_comparisons(folder, "r")
-
-
 def _issue(content: bytes, folder: Path) -> None:
     write(folder / "issues" / "0001-drift.md", content)
     for issue in FolderTracker(TrackerOptions(project=folder)).find():
@@ -235,12 +229,6 @@ _JUDGEMENT = (
     b'"case_id":"c","attempt":1,"trajectory":"0","rubric":"r","rubric_version":"1","rubric_digest":"0","criterion":"a",'
     b'"criterion_version":"1","eligible":true,"passed":true,"rationale":"x","spans":["s"],"judge":{"model":"m"},'
     b'"votes":{"passed":1}}}\n'
-)
-
-_COMPARISON = (
-    b'{"run_a":"a","run_b":"b","case_id":"c","attempt":1,"trajectory_a":"0","trajectory_b":"1","rubric":"r",'
-    b'"rubric_version":"1","rubric_digest":"0","criterion":"a","criterion_version":"1","judge":{"model":"m"},'
-    b'"preference":{"winner":"first","in_order":"first","swapped":"first","consistent":true}}\n'
 )
 
 _ISSUE_HEAD = (

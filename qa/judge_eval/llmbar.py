@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from harness.judging.calibration import Outcome, decided
 from harness.judging.calibration_questions import AnswerCache, JudgeAnswer, Question, Split, split_by_case
-from harness.scoring.statistics.agreement import cohen_kappa, position_consistency
+from harness.scoring.statistics.agreement import cohen_kappa
 
 PROMPTS = ("Vanilla_NoRules", "Vanilla", "CoT", "Swap", "Metrics", "Reference", "Metrics_Reference")
 _ORDERS = ("swap = False", "swap = True")
@@ -43,7 +43,8 @@ class Recorded(NamedTuple):
 
     @property
     def consistency(self) -> float | None:
-        return position_consistency([both for both in self.verdicts.values() if None not in both])
+        decided = [both for both in self.verdicts.values() if None not in both]
+        return sum(one == other for one, other in decided) / len(decided) if decided else None
 
 
 def read(folder: Path, model: str, prompt: str) -> Recorded:

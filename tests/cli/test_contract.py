@@ -127,7 +127,7 @@ def _refused(project: Path, *words: str) -> str:
     return said
 
 
-NAMES = ("run", "runs", "suite", "suites", "run_a", "source", "words")
+NAMES = ("run", "runs", "suite", "suites", "source", "words")
 """Arguments that name a run or a suite."""
 NEEDED = {
     "case from-data": ("rows.csv", "--inspect"),
@@ -136,7 +136,6 @@ NEEDED = {
     "cassette refresh": ("--from", NOBODY),
     "export": ("-o", "out"),
     "judge run": ("--rubric", "x", "--model", "m"),
-    "judge compare": ("r", "--rubric", "x", "--model", "m", "--criterion", "c"),
     "judge agreement": ("--rubric", "x"),
     "judge calibrate": ("--rubric", "x", "--model", "m", "--reflector", "m"),
     "annotate": ("--no-open",),
@@ -174,7 +173,6 @@ def test_an_unknown_run_or_suite_is_refused(words: tuple[str, ...], project: Pat
         ("compare", "r", NOBODY),
         ("compare", NOBODY, "r"),
         ("compare", f"baseline:{NOBODY}"),
-        ("judge", "compare", "r", NOBODY, "--rubric", "x", "--model", "m", "--criterion", "c"),
         ("merge", "r", NOBODY),
         ("themes", NOBODY),
         ("export", "adk", NOBODY, "-o", "out"),

@@ -1,4 +1,4 @@
-"""What readers outside of the harness find in a run: judges' events, comparisons, and the file of a baseline."""
+"""What readers outside of the harness find in a run: judges' events, and the file of a baseline."""
 
 import json
 from collections.abc import Callable
@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.judging.pairwise import PairwiseComparison
-from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.judging.verdicts import Judgement
 from harness.runs.store.baseline import (
     baseline_of,
     keep_mutation_score,
@@ -22,17 +21,13 @@ from harness.runs.store.baseline import (
 from harness.runs.store.folder import RunFolder, run_path
 from harness.runs.store.judgements import (
     JudgementWriter,
-    add_comparison,
     keep_rubric,
     kept_rubric,
-    latest_comparisons,
-    read_comparisons,
 )
 from harness.runs.store.manifest import PlannedTrial, RunManifest, differences
 from harness.scoring.evidence import Verdict
 from harness.scoring.scorecard import Score
 from tests.judging.labelling import RUBRIC, judgement
-from tests.runs.test_merging import compared
 
 Manifest = Callable[..., RunManifest]
 Record = Callable[..., Any]
@@ -79,31 +74,6 @@ def test_a_rubric_is_kept_once_and_a_digest_that_is_no_name_is_refused(folder: R
     for digest in ("../../etc", ""):
         with pytest.raises(ResultsError, match="rubric_digest"):
             kept_rubric(folder.path, RUBRIC.name, digest)
-
-
-def pair(attempt: int = 1, **fields: Any) -> PairwiseComparison:
-    return compared("run", PlannedTrial(case_id="a", attempt=attempt)).model_copy(update=fields)
-
-
-def test_of_each_pair_criterion_and_judge_the_last_comparison_counts(folder: RunFolder) -> None:
-    made = [pair(trajectory_a=name) for name in "xy"]
-    others = [pair(2), pair(run_a="older"), pair(criterion="polite"), pair(judge=JudgeIdentity(model="m"))]
-    for one in [*made, *others]:
-        add_comparison(folder.path, one)
-    read = read_comparisons(folder.path, RUBRIC.name)
-    assert [*made, *others] == read
-    assert [made[1], *others] == latest_comparisons(read)
-
-
-def test_half_a_comparison_is_passed_over_and_a_foreign_line_is_named(folder: RunFolder) -> None:
-    add_comparison(folder.path, pair())
-    path = folder.path / "comparisons" / f"{RUBRIC.name}.jsonl"
-    whole = path.read_bytes()
-    path.write_bytes(whole + whole[:30] + b"\n")
-    assert [pair()] == read_comparisons(folder.path, RUBRIC.name)
-    path.write_bytes(whole + b'{"run_a": 1}\n')
-    with pytest.raises(ResultsError, match=rf"{RUBRIC.name}\.jsonl:2: "):
-        read_comparisons(folder.path, RUBRIC.name)
 
 
 def test_a_baseline_keeps_verdicts_and_values_and_neither_evidence_nor_long_reasons(

@@ -2,9 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,13 +10,10 @@ from click.testing import CliRunner
 from harness.cli.main import harness
 from harness.errors import ResultsError
 from harness.reports.summarising import summarise_run
-from harness.runs.plan.plan import shard_of
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import kept_rubric, read_judgements
-from harness.runs.store.merging import merge_runs
 from harness.runs.store.storage import commit_folder
 from harness.scoring.scorecard import Score
-from tests.runs.conftest import PLAN
 
 
 @pytest.mark.parametrize("name", ["../../manifest.json", "/etc/hostname", "a\0b", "\ud800", "", ".", ".."])
@@ -44,50 +39,6 @@ def test_a_planned_attempt_that_no_folder_can_be_named_after_is_refused(runs: Pa
     path.write_text(json.dumps(whole | {"planned": [{"case_id": "a", "attempt": 10**400}]}))
     with pytest.raises(ResultsError, match=r"manifest\.json field 'planned\.0\.attempt'"):
         RunFolder.open(runs / "run")
-
-
-COMPARISON = {
-    "run_a": "a",
-    "run_b": "b",
-    "case_id": "a",
-    "attempt": 1,
-    "trajectory_a": "0",
-    "trajectory_b": "0",
-    "rubric": "r",
-    "rubric_version": "1",
-    "rubric_digest": "0",
-    "criterion": "c",
-    "criterion_version": "1",
-    "judge": {"model": "m"},
-    "preference": {"winner": "first", "consistent": True, "in_order": "first", "swapped": "first"},
-}
-
-
-def _merge_with_comparison(runs: Path, manifest: Callable[..., Any], rubric: str) -> Path:
-    shards = []
-    for number in (1, 2):
-        planned = shard_of(PLAN, number, 2)
-        with RunFolder.create(runs, manifest(run=f"part-{number}", shard=f"{number}/2", planned=planned)) as folder:
-            shards.append(folder.path)
-    (shards[1] / "comparisons").mkdir()
-    (shards[1] / "comparisons" / "r.jsonl").write_text(json.dumps(COMPARISON | {"rubric": rubric}) + "\n")
-    with merge_runs([RunFolder.open(path) for path in shards], runs, "whole") as merged:
-        return merged.path
-
-
-@pytest.mark.parametrize("rubric", ["../../../host/r", "{host}/r", "r/../../../../host/r"])
-def test_a_comparison_of_a_shard_names_no_file_outside_of_the_merged_run(
-    runs: Path, manifest, tmp_path: Path, rubric: str
-) -> None:
-    host = tmp_path / "host"
-    host.mkdir()
-    with pytest.raises(ResultsError, match=r"r\.jsonl:1: .*field 'rubric'"):
-        _merge_with_comparison(runs, manifest, rubric.format(host=host))
-    assert [] == list(host.iterdir())
-
-
-def test_a_comparison_of_a_shard_is_merged(runs: Path, manifest) -> None:
-    assert (_merge_with_comparison(runs, manifest, "r") / "comparisons" / "r.jsonl").is_file()
 
 
 def test_the_digest_of_a_judged_rubric_is_no_path(tmp_path: Path) -> None:

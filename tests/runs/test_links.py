@@ -60,7 +60,6 @@ PLACES = [
     ".lock",
     "drift.json",
     "judgements/r.jsonl",
-    "comparisons/r.jsonl",
     "live/s/a.1.yaml",
     "report/summary.md",
     "trials/a/1/trial.json",

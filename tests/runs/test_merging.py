@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.judging.pairwise import PairwiseComparison, Preference
-from harness.judging.verdicts import JudgeIdentity
 from harness.runs.plan.plan import shard_of
 from harness.runs.store.beside_trials import Stop, stop_reason, write_stop
 from harness.runs.store.drift_report import DriftFinding, DriftReport, read_drift, write_drift
 from harness.runs.store.folder import RunFolder
-from harness.runs.store.judgements import JudgementWriter, add_comparison, keep_rubric, kept_rubric, read_comparisons
+from harness.runs.store.judgements import JudgementWriter, keep_rubric, kept_rubric
 from harness.runs.store.manifest import PlannedTrial, RunManifest, Scoring
 from harness.runs.store.merging import merge_runs
 from tests.judging.labelling import RUBRIC, judgement
@@ -26,7 +24,7 @@ Recorded = Callable[..., Record]
 
 @pytest.fixture
 def store(runs: Path, manifest: Built, record: Recorded) -> Callable[..., RunFolder]:
-    """A run with these trials, each judged and compared; a shard of it where `shard` is given."""
+    """A run with these trials, each judged; a shard of it where `shard` is given."""
 
     def make(run: str, shard: str | None = None, planned: tuple[PlannedTrial, ...] = PLAN, **fields: Any) -> RunFolder:
         with RunFolder.create(runs, manifest(run, planned=planned, shard=shard, **fields)) as folder:
@@ -37,29 +35,9 @@ def store(runs: Path, manifest: Built, record: Recorded) -> Callable[..., RunFol
         with JudgementWriter(folder.path, RUBRIC.name) as writer:
             for one in planned:
                 writer.add(judgement(one.case_id, attempt=one.attempt).model_copy(update={"run": run}))
-        for one in planned:
-            add_comparison(folder.path, compared(run, one))
         return RunFolder.open(folder.path)
 
     return make
-
-
-def compared(run: str, trial: PlannedTrial) -> PairwiseComparison:
-    return PairwiseComparison(
-        run_a="before",
-        run_b=run,
-        case_id=trial.case_id,
-        attempt=trial.attempt,
-        trajectory_a="x",
-        trajectory_b="y",
-        rubric=RUBRIC.name,
-        rubric_version=RUBRIC.version,
-        rubric_digest=RUBRIC.digest,
-        criterion="complete",
-        criterion_version="2",
-        judge=JudgeIdentity(model="rules"),
-        preference=Preference(winner="second", consistent=True, in_order="second", swapped="second"),
-    )
 
 
 def changed(path: str, case: str, doubt: str | None = None) -> DriftFinding:
@@ -90,18 +68,16 @@ def report(run: str, findings: tuple[DriftFinding, ...], doubted: tuple[DriftFin
     )
 
 
-def test_verdicts_and_comparisons_are_in_the_order_and_under_the_name_of_the_whole(store: Any, runs: Path) -> None:
+def test_verdicts_are_in_the_order_and_under_the_name_of_the_whole(store: Any, runs: Path) -> None:
     whole = store("whole")
     parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
     (parts[0].path / "trials" / "a" / ".unfinished-1-0a1b2c3d").mkdir()  # of a harness that was killed
     with merge_runs(parts[::-1], runs, "merged") as merged:
         pass
     assert stop_reason(whole) == stop_reason(merged)
-    for name in ("judgements", "comparisons"):
-        file = f"{name}/{RUBRIC.name}.jsonl"
-        assert (whole.path / file).read_text().replace('"whole"', '"merged"') == (merged.path / file).read_text()
+    file = f"judgements/{RUBRIC.name}.jsonl"
+    assert (whole.path / file).read_text().replace('"whole"', '"merged"') == (merged.path / file).read_text()
     assert RUBRIC == kept_rubric(merged.path, RUBRIC.name, RUBRIC.digest)
-    assert 4 == len(read_comparisons(merged.path, RUBRIC.name))
 
 
 def test_live_cassettes_of_all_parts_are_in_the_folders_of_their_suites(store: Any, runs: Path) -> None:

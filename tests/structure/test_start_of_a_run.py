@@ -21,7 +21,6 @@ UNNEEDED = (
     "harness.gateway.forward_proxy",
     "harness.gateway.sniffer",
     "harness.judging.calibration",
-    "harness.judging.pairwise",
     "harness.reports.compare",
     "harness.scoring.verifiers.probes",
     "harness.users.logged_user",

@@ -1,6 +1,6 @@
-"""Judgements, agreement, calibration and preference as tables."""
+"""Judgements, agreement and calibration as tables."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -8,13 +8,12 @@ from rich.text import Text
 from harness.judging.agreement import AgreementReport, AgreementRow
 from harness.judging.calibration import Calibrated, Measured
 from harness.judging.calibration_questions import AgreementFigures
-from harness.judging.pairwise import ComparisonScore
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.render.sections import Section, judged_section
 from harness.reports.render.terminal import section_table, view
 from harness.reports.render.wording import printable
 from harness.reports.units import UNKNOWN, chance, number, percent, percent_between, signed_points
-from harness.scoring.statistics.agreement import AgreementRate, BinaryAgreement
+from harness.scoring.statistics.agreement import BinaryAgreement
 
 # The agreement of a judge with people as tables: eligibility, verdicts, and disagreements.
 
@@ -183,39 +182,6 @@ def _next(done: Calibrated) -> str:
             " let people decide these criteria"
         )
     return f"use it: harness judge prompts {done.prompt}@{done.after} --label production"
-
-
-# Two runs compared by a judge, and the position bias of the judge, as tables.
-
-_PREFERENCE_COLUMNS = ("criterion", "n", "A", "B", "tie", "turned", "B of winners", "consistent")
-_PREFERENCE_NOTES = (
-    "A, B: better in both orders; turned: the verdict changes with the order, which is no preference",
-    "consistent: the same answer in both orders; intervals of 95 % count cases",
-)
-
-
-@view
-def preference_view(
-    title: str, scores: Sequence[ComparisonScore], notes: Sequence[str] = ()
-) -> Iterator[RenderableType]:
-    """One table."""
-    rows, every = tuple(_preference_row(one) for one in scores), (*_failed(scores), *notes, *_PREFERENCE_NOTES)
-    yield from section_table(Section(title=title, heads=_PREFERENCE_COLUMNS, rows=rows, notes=every))
-
-
-def _preference_row(one: ComparisonScore) -> tuple[str, ...]:
-    counts = (one.compared, one.a_better, one.b_better, one.ties, one.by_position)
-    return (one.criterion, *map(str, counts), _share(one.b_preferred), _share(one.position_consistency))
-
-
-def _share(rate: AgreementRate) -> str:
-    interval = percent_between(rate.interval)
-    return percent(rate.value) + (f" ({interval})" if interval else "")
-
-
-def _failed(scores: Sequence[ComparisonScore]) -> list[str]:
-    count = sum(one.failed for one in scores)
-    return [f"the judge failed at {count}, which count only in n"] if count else []
 
 
 # Judgements for a terminal.

@@ -1,26 +1,21 @@
-"""Judgements of a run and comparisons with other runs: JSON lines in its folder, append-only."""
+"""Judgements of a run: JSON lines in its folder, append-only."""
 
 import fcntl
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self, TypeVar
+from typing import IO, Self, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
 from harness.disk import UnusableEntry, open_plain, open_plain_to_add, write_atomically
 from harness.errors import ResultsError
-from harness.judging.labels import append_line, read_lines
 from harness.judging.rubrics import Rubric
 from harness.judging.verdicts import Judgement
 from harness.runs.store.storage import json_bytes, read_as, refused_entry
 from harness.suite.problems import first_words
 from harness.traces.spans import Evaluation, evaluation_event
 from harness.values import Frozen
-
-if TYPE_CHECKING:
-    from harness.judging.pairwise import PairwiseComparison
-
 
 # Judgements of a run: `judgements/<rubric>.jsonl` in its folder, one event per line, append-only.
 #
@@ -165,43 +160,3 @@ def _parsed_line(line: bytes) -> JudgementLine:
     except ValidationError:
         # Only the slower parser accepts half a surrogate pair, which a model may return.
         return JudgementLine.model_validate(json.loads(line))
-
-
-# An incomplete line of a killed harness is skipped. The checksums of the trials do not cover the file, as with
-# judgements.
-
-_COMPARISONS = "comparisons"
-
-
-def add_comparison(run: Path, comparison: "PairwiseComparison") -> None:
-    """Appends and flushes a comparison; several processes may append concurrently."""
-    append_line(_path(run, comparison.rubric), comparison)
-
-
-def read_comparisons(run: Path, rubric: str) -> "list[PairwiseComparison]":
-    """All of them, oldest first. Raises ResultsError naming a line that is JSON and no comparison."""
-    from harness.judging.pairwise import PairwiseComparison
-
-    path = _path(run, rubric)
-    found = []
-    for number, line in read_lines(path, PairwiseComparison):
-        if isinstance(line, PairwiseComparison):
-            found.append(line)
-        elif line.startswith("is no "):
-            raise ResultsError(f"{path}:{number}: {line}")
-    return found
-
-
-def compared_rubrics(run: Path) -> tuple[str, ...]:
-    """The rubrics that the run has comparisons by, by name."""
-    return tuple(sorted(path.stem for path in (run / _COMPARISONS).glob("*.jsonl")))
-
-
-def latest_comparisons(comparisons: "Iterable[PairwiseComparison]") -> "list[PairwiseComparison]":
-    """Of each pair of attempts, criterion and judge, the comparison that was made last."""
-    found = {(one.run_a, one.case_id, one.attempt, one.criterion, one.judge): one for one in comparisons}
-    return list(found.values())
-
-
-def _path(run: Path, rubric: str) -> Path:
-    return run / _COMPARISONS / f"{rubric}.jsonl"

@@ -1,15 +1,13 @@
 """Merges the shards of a run, such as `--shard 1/4` ... `4/4` of four machines."""
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import get_args
 
 from harness.cassettes.journals import FOLDER as LIVE_ANSWERS
 from harness.disk import UnusableEntry, open_plain, size_below
 from harness.errors import UsageError
-from harness.judging.pairwise import PairwiseComparison
-from harness.judging.verdicts import Judgement
 from harness.runs.store.beside_trials import (
     Stop,
     carry_reference_states,
@@ -20,12 +18,9 @@ from harness.runs.store.drift_report import DRIFT, DriftFinding, DriftReport, Se
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import (
     JudgementWriter,
-    add_comparison,
-    compared_rubrics,
     judged_rubrics,
     keep_rubric,
     kept_rubric,
-    read_comparisons,
     read_judgements,
 )
 from harness.runs.store.manifest import PlannedTrial, RunManifest
@@ -137,10 +132,8 @@ def _manifest(manifests: Sequence[RunManifest], name: str) -> RunManifest:
 
 # Files of a run folder besides the trials, which a merge copies.
 #
-# Live cassettes, judges' verdicts and comparisons, and drift findings are stored under the merged run's name, in the
+# Live cassettes, judges' verdicts, and drift findings are stored under the merged run's name, in the
 # order that an undivided run would have had.
-
-Carried = TypeVar("Carried", Judgement, PairwiseComparison)
 
 
 def carry(parts: Sequence[RunFolder], merged: RunFolder) -> None:
@@ -150,7 +143,6 @@ def carry(parts: Sequence[RunFolder], merged: RunFolder) -> None:
         _carry_live_cassettes(path, merged.path)
     carry_reference_states(paths, merged)
     _carry_judgements(paths, merged)
-    _carry_comparisons(paths, merged)
     reports = [read_drift(path) for path in paths if (path / DRIFT).is_file()]
     if reports:
         write_drift(merged.path, _one_report(reports, merged.manifest.run))
@@ -169,30 +161,17 @@ def _carry_live_cassettes(part: Path, merged: Path) -> None:
 
 
 def _carry_judgements(parts: Sequence[Path], merged: RunFolder) -> None:
-    for rubric in _distinct_names(judged_rubrics(part) for part in parts):
+    """In the order of the plan; of one trial in the order in which they were made."""
+    places = {(one.case_id, one.attempt): place for place, one in enumerate(merged.manifest.planned)}
+    for rubric in sorted({name for part in parts for name in judged_rubrics(part)}):
         judgements = [(part, one) for part in parts for one in read_judgements(part, rubric)]
         with JudgementWriter(merged.path, rubric) as writer:
-            for one in _lines_in_order((one for _, one in judgements), merged):
+            for one in sorted(
+                (one for _, one in judgements), key=lambda one: places.get((one.case_id, one.attempt), len(places))
+            ):
                 writer.add(one.model_copy(update={"run": merged.manifest.run}))
         for digest, part in {one.rubric_digest: part for part, one in judgements}.items():
             keep_rubric(merged.path, kept_rubric(part, rubric, digest))
-
-
-def _carry_comparisons(parts: Sequence[Path], merged: RunFolder) -> None:
-    for rubric in _distinct_names(compared_rubrics(part) for part in parts):
-        comparisons = (one for part in parts for one in read_comparisons(part, rubric))
-        for one in _lines_in_order(comparisons, merged):
-            add_comparison(merged.path, one.model_copy(update={"run_b": merged.manifest.run}))
-
-
-def _distinct_names(names: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    return iter(sorted({name for some in names for name in some}))
-
-
-def _lines_in_order(entries: Iterable[Carried], merged: RunFolder) -> list[Carried]:
-    """Sorts by the plan, and keeps the order of lines about the same trial."""
-    places = {(one.case_id, one.attempt): place for place, one in enumerate(merged.manifest.planned)}
-    return sorted(entries, key=lambda one: places.get((one.case_id, one.attempt), len(places)))
 
 
 def _one_report(reports: Sequence[DriftReport], run: str) -> DriftReport:

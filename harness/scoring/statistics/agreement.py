@@ -28,13 +28,6 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     return None if expected == 1 else round((observed - expected) / (1 - expected), _DIGITS)
 
 
-def position_consistency(both_orders: Sequence[tuple[Hashable, Hashable]]) -> float | None:
-    """Share of comparisons that named the same winner in both orders; None for no comparison."""
-    if not both_orders:
-        return None
-    return sum(one == other for one, other in both_orders) / len(both_orders)
-
-
 class AnswerPair(NamedTuple):
     """One item that both answered."""
 

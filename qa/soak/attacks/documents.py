@@ -19,11 +19,6 @@ Words = tuple[str, ...]
 MERGE: Words = ("merge", "part-1", "part-2", "--run-name", "whole")
 _VERBS = 4
 """How many of all verbs are tried on one document."""
-_COMPARISON = {
-    **dict.fromkeys(("run_a", "run_b", "trajectory_a", "trajectory_b", "rubric_version", "rubric_digest"), "0"),
-    **{"case_id": "a", "attempt": 1, "criterion": "c", "criterion_version": "1", "judge": {"model": "m"}},
-    "preference": {"winner": "first", "consistent": True, "in_order": "first", "swapped": "first"},
-}
 
 
 def _changed(runs: Path, name: str, change: Callable[[bytes], bytes]) -> None:
@@ -36,12 +31,6 @@ def _changed(runs: Path, name: str, change: Callable[[bytes], bytes]) -> None:
 
 def _named(**fields: Any) -> Callable[[bytes], bytes]:
     return lambda content: json.dumps(json.loads(content) | fields).encode()
-
-
-def _comparison(runs: Path, outside: Path) -> None:
-    (runs / "part-2/comparisons").mkdir()
-    line = json.dumps(_COMPARISON | {"rubric": str(outside / "host")})
-    (runs / "part-2/comparisons/r.jsonl").write_text(line + "\n", encoding="utf-8")
 
 
 def _trial(runs: Path, outside: Path) -> None:
@@ -71,7 +60,7 @@ def _markup(runs: Path, _: Path) -> None:
     (runs / "r/run_scores.json").write_text(json.dumps([score]), encoding="utf-8")
 
 
-DOCUMENTS = (_comparison, _trial, _scorecard, _archive, _scoring, _markup)
+DOCUMENTS = (_trial, _scorecard, _archive, _scoring, _markup)
 
 
 def naming_files(here: Project, verbs: Sequence[Words], random: random.Random, missing: list[str]) -> Row:

@@ -29,7 +29,6 @@ RUN_PLACES = (
     ".lock",
     "drift.json",
     "judgements/r.jsonl",
-    "comparisons/r.jsonl",
     "live/s/a.1.yaml",
     "report/summary.md",
     "trials/a/1/trial.json",

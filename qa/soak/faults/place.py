@@ -48,7 +48,7 @@ class Place:
         return {
             str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in files
-            if path.name != ".lock" and "report" not in path.parts and "comparisons" not in path.parts
+            if path.name != ".lock" and "report" not in path.parts
         }
 
     def left(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.scoring.statistics.agreement import cohen_kappa, position_consistency
+from harness.scoring.statistics.agreement import cohen_kappa
 
 
 def _pairs(both: int, first_only: int, second_only: int, neither: int) -> list[tuple[bool, bool]]:
@@ -29,8 +29,3 @@ def test_kappa_is_not_defined_where_both_always_say_the_same() -> None:
 
 def test_kappa_of_one_constant_rater_is_zero() -> None:
     assert cohen_kappa(_pairs(30, 10, 0, 0)) == 0
-
-
-def test_position_consistency_counts_the_same_winner_in_both_orders() -> None:
-    assert position_consistency([("1", "1"), ("2", "2"), ("1", "2"), ("2", "2")]) == 0.75
-    assert position_consistency([]) is None
