@@ -14,14 +14,13 @@ from harness.cli.options import Live, PluginType, jobs_option, live_option, run_
 
 if TYPE_CHECKING:
     from harness.improve.opening import OptimiseRequest
-    from harness.improve.promotion import Promotion
     from harness.judging.settings import JudgeSettings
     from harness.plugins import Registry
 
 
 _COMMANDS = {
     "run": "Optimise a suite's prompts; `run` may be omitted.",
-    "promote": "Write the accepted candidate as a patch or pull request, with the evidence.",
+    "promote": "Write the accepted candidate as a patch, with the evidence.",
 }
 
 
@@ -274,7 +273,7 @@ def _reflector(project: Path, suite_folder: Path, options: Options) -> "JudgeSet
     return judge_settings(project, suite_folder, {"model": options["reflector"]}, purpose="reflector", options=words)
 
 
-# `harness optimise promote`: the accepted candidate as a patch or a pull request for review.
+# `harness optimise promote`: the accepted candidate as a patch for review.
 
 
 @click.command("promote")
@@ -291,14 +290,6 @@ def _reflector(project: Path, suite_folder: Path, options: Options) -> "JudgeSet
     metavar="FILE",
     help="Also write the evidence as Markdown, for `harness issue comment`.",
 )
-@click.option(
-    "--pull-request", is_flag=True, help="Open a pull request with the change and the evidence; it is not merged."
-)
-@click.option(
-    "--folder",
-    metavar="PATH",
-    help="With --pull-request: the folder of the project in the repository; default: the root.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print title, evidence, patch and versions as JSON.")
 @click.pass_obj
 def promote_command(
@@ -308,8 +299,6 @@ def promote_command(
     patch: Path | None,
     evidence: Path | None,
     as_json: bool,
-    pull_request: bool,
-    folder: str | None,
 ) -> None:
     """Write the candidate that RUN accepted: a version of each changed text in prompts/ with the label `candidate`, and
     a patch of the agent's files for `git apply`, preceded by the evidence.
@@ -318,22 +307,14 @@ def promote_command(
     harness optimise promote optimise-grocery-cart-1a2b3c4d --patch cart.patch --evidence cart.md
     git apply cart.patch
     harness issue comment 12 cart.md
-    harness optimise promote optimise-grocery-cart-1a2b3c4d --pull-request
-
-    A pull request needs GITHUB_REPOSITORY=OWNER/NAME, and GITHUB_TOKEN with `contents: write` and
-    `pull_requests: write`. It is opened once, against the default branch, and refused if the texts there differ from
-    those that the optimisation started from.
     """
     from harness.cli.console import print_json, say
     from harness.disk import write_output
-    from harness.errors import UsageError
     from harness.improve.outcome import StoredOptimisation
     from harness.improve.promotion import promote
     from harness.runs.store.folder import run_path
     from harness.suite.loading import load_stored_suite
 
-    if folder is not None and not pull_request:
-        raise UsageError("--folder applies only to --pull-request")
     stored = StoredOptimisation(run_path(project, run))
     made = promote(project, load_stored_suite(project, stored.asked.suite, stored.folder), stored)
     say(f"prompts/: {', '.join(made.versions)}, with the label candidate")
@@ -344,27 +325,7 @@ def promote_command(
     if evidence is not None:
         write_output(evidence, f"{made.evidence}\n".encode())
         say(str(evidence))
-    if pull_request:
-        say(_opened(project, made, folder or ""))
     if as_json:
         print_json(made.model_dump(mode="json"))
-    elif patch is None and not pull_request:
+    elif patch is None:
         click.echo(content, nl=False)
-
-
-def _opened(project: Path, made: "Promotion", folder: str) -> str:
-    import os
-    from pathlib import PurePosixPath
-
-    from harness.drift.github import ProposedChange, ProposedFile
-    from harness.drift.issue import TrackerOptions
-    from harness.drift.trackers import github_tracker
-
-    files = {
-        str(PurePosixPath(folder) / path): ProposedFile(before=made.before[path], after=text)
-        for path, text in made.files.items()
-    }
-    change = ProposedChange(
-        branch=f"harness/optimise-{made.candidate}", title=made.title, body=made.evidence, files=files
-    )
-    return github_tracker(TrackerOptions.of(project, os.environ), os.environ).propose(change)

@@ -12,17 +12,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
+from functools import cached_property
 from http import HTTPStatus
 from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
-from github import Auth, BadAttributeException, Consts, GithubException, InputGitTreeElement
+from github import Auth, BadAttributeException, Consts, GithubException
 from github.GithubObject import NotSet
 from github.Issue import Issue
-from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github.Requester import Requester
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
@@ -80,12 +79,9 @@ class WriteUnknown(TrackerUnavailable):
 class RetryingClient:
     """Reads and writes with one pace."""
 
-    def __init__(
-        self, repo: str, pace: RequestPace, clean: Callable[[str], str] = str, permission: str = "issues: write"
-    ) -> None:
-        """`clean` removes the token from GitHub's messages; `permission` is the permission that the token needs."""
+    def __init__(self, repo: str, pace: RequestPace, clean: Callable[[str], str]) -> None:
+        """`clean` removes the token from GitHub's messages."""
         self._clean = clean
-        self._permission = permission
         self._repo = repo
         self._pace = pace
 
@@ -147,12 +143,12 @@ class RetryingClient:
             case 403:
                 return TrackerUnavailable(
                     f"the token may not do this in {self._repo} (403): {said}",
-                    remedy=f"give it the permission `{self._permission}`",
+                    remedy="give it the permission `issues: write`",
                 )
             case 404 | 410:
                 return TrackerUnavailable(
                     f"{self._repo} is not there, has no issues, or the token may not see it ({error.status})",
-                    remedy=f"check GITHUB_REPOSITORY=owner/name, and the token's permission `{self._permission}`",
+                    remedy="check GITHUB_REPOSITORY=owner/name, and the token's permission `issues: write`",
                 )
             case status if status >= 500:
                 return _Unclear(f"GitHub fails ({status}): {said}", remedy=_LATER)
@@ -256,78 +252,6 @@ def _target(headers: dict[str, Any]) -> str:
     return repr(shown) if shown else "no address"
 
 
-PERMISSION = "contents: write and pull_requests: write"
-_FILE = "100644"
-
-
-class ProposedFile(Frozen):
-    """One existing file."""
-
-    before: str
-    after: str
-
-
-class ProposedChange(Frozen):
-    """The content of a pull request."""
-
-    branch: str
-    """Derived from the change, so that proposing it twice opens one pull request."""
-    title: str
-    body: str
-    files: Mapping[str, ProposedFile]
-    """Path in the repository -> the complete text."""
-
-
-def propose(repo: Repository, client: RetryingClient, change: ProposedChange) -> str:
-    """Opens a pull request against the default branch, unless it exists, and returns its address.
-
-    Raises TrackerError if a file on that branch differs from the start of the change.
-    """
-    found = client.read(lambda: _open_pull_request(repo, change.branch))
-    if found is not None:
-        return found.html_url
-    base = client.read(lambda: repo.default_branch)
-    _check(repo, client, change, base)
-    if not client.read(lambda: list(repo.get_git_matching_refs(f"heads/{change.branch}"))):
-        _push(repo, client, change, base)
-    made = client.write(lambda: repo.create_pull(base=base, head=change.branch, title=change.title, body=change.body))
-    return made.html_url
-
-
-def _open_pull_request(repo: Repository, branch: str) -> PullRequest | None:
-    owner = repo.full_name.partition("/")[0]
-    listed = repo.get_pulls(state="open", head=f"{owner}:{branch}")
-    return next((one for one in listed if one.head.ref == branch), None)
-
-
-def _check(repo: Repository, client: RetryingClient, change: ProposedChange, base: str) -> None:
-    for path, file in change.files.items():
-        there = client.read(partial(_file_content, repo, path, base))
-        if there != file.before.encode():
-            raise TrackerError(
-                f"{path} is another one on the branch {base!r} of {repo.full_name} than the change begins from",
-                remedy="push what is in use, or optimise what is there: the evidence is about these texts alone",
-            )
-
-
-def _file_content(repo: Repository, path: str, branch: str) -> bytes | None:
-    """The file's text; None: the path is a folder."""
-    found = repo.get_contents(path, ref=branch)
-    return None if isinstance(found, list) else found.decoded_content
-
-
-def _push(repo: Repository, client: RetryingClient, change: ProposedChange, base: str) -> None:
-    """Creates the branch with one commit. Objects without a branch are invisible, so that an attempt may fail at any
-    point.
-    """
-    head = client.read(lambda: repo.get_branch(base).commit.sha)
-    parent = client.read(lambda: repo.get_git_commit(head))
-    elements = [InputGitTreeElement(path, _FILE, "blob", content=file.after) for path, file in change.files.items()]
-    tree = client.write(lambda: repo.create_git_tree(elements, parent.tree))
-    commit = client.write(lambda: repo.create_git_commit(change.title, tree, [parent]))
-    client.write(lambda: repo.create_git_ref(f"refs/heads/{change.branch}", commit.sha))
-
-
 API_URL = "https://api.github.com"
 
 _RECENT = timedelta(days=2)
@@ -350,7 +274,6 @@ class GithubTracker:
         self._pace = pace = pace or RequestPace()
         clean = Redactor({"GITHUB_TOKEN": token} if len(token) >= SHORTEST else {}).text
         self._asking = RetryingClient(options.repo, pace, clean)
-        self._proposing = RetryingClient(options.repo, pace, clean, PERMISSION)
         requester = CheckedRequester(
             Auth.Token(token), url, timeout_s=options.timeout_s, between_writes_s=pace.between_writes_s
         )
@@ -407,10 +330,6 @@ class GithubTracker:
         if replace and there[0].body != note.comment:
             self._asking.write(lambda: there[0].edit(note.comment))
         return there[0].html_url
-
-    def propose(self, change: ProposedChange) -> str:
-        """Opens a pull request once, and returns its address; people merge it. Raises TrackerError."""
-        return propose(self._repo, self._proposing, change)
 
     @cached_property
     def _login(self) -> str:

@@ -29,10 +29,6 @@ class Promotion(Frozen):
     """Markdown: what was measured, against what, and how sure that is."""
     patch: str
     """A unified diff of the agent's files, relative to the project, as `git apply` takes it."""
-    files: dict[str, str]
-    """Path relative to the project -> its whole new text."""
-    before: dict[str, str] = {}
-    """The same paths -> the texts that the optimisation began from."""
     versions: tuple[str, ...] = ()
     """`name@version` of each changed text in `prompts/`."""
 
@@ -67,8 +63,6 @@ def promote(project: Path, suite: Suite, stored: StoredOptimisation) -> Promotio
         title=line_of(f"{suite.name}: Improve the prompt of {outcome.component or 'all components'}", _LONGEST),
         evidence="\n".join(_evidence(run, outcome, rows)),
         patch="".join(_patch({places[name]: (start.texts[name], text) for name, text in changed.items()})),
-        files={places[name]: text for name, text in changed.items()},
-        before={places[name]: start.texts[name] for name in changed},
         versions=tuple(f"{one.name}@{one.version}" for one in made),
     )
 

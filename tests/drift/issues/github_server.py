@@ -10,8 +10,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.drift.issues.github_git import GitRoutes
-
 TOKEN = "ghp_onlyForThisTest0123456789"
 REPO = "acme/agents"
 PAGE = 3
@@ -139,7 +137,6 @@ class GithubServer(ThreadingHTTPServer):
         self.faults: list[When] = []
         self.issues: list[dict[str, Any]] = []
         self.comments: dict[int, list[dict[str, Any]]] = {}
-        self.git = GitRoutes(self.url, REPO)
         self.login = "bot"
         """Whose token it is."""
         self.is_app = False
@@ -179,7 +176,7 @@ class GithubServer(ThreadingHTTPServer):
             return (403, {"message": "Resource not accessible"}, {}) if refused else (200, known, {})
         found = re.fullmatch(rf"/repos/{REPO}/issues(?:/(\d+)(?:/(comments|labels))?|/comments/(\d+))?", url.path)
         if found is None:
-            return self.git.route(method, path, sent) or (404, {"message": "Not Found"}, {})
+            return 404, {"message": "Not Found"}, {}
         number, part, comment = found.groups()
         if comment:
             return self._edit_comment(int(comment), sent)
