@@ -21,7 +21,6 @@ from pathlib import Path
 
 import aiohttp
 
-from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
 from harness.runs.execution.run import Watch, run_plan
 from harness.runs.plan.plan import RunPlan, Selection, planned_trials
 from harness.sandbox.providers import PROVIDERS
@@ -30,6 +29,7 @@ from harness.users.users import UserOptions
 from qa.bench.figures import Target, show
 from qa.bench.overhead import AGENT
 from qa.bench.sweep import own_s
+from qa.doubles.model_double import DoubleReply, DoubleRequest, ModelDouble
 from qa.doubles.rule_user import RuleUser
 
 LATENCY_S = 0.2

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from harness.errors import OutOfTime
-from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 from harness.values import JsonObject
+from qa.doubles.model_double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 from qa.doubles.rule_reflector import CalibrationRuleReflector
 from qa.doubles.rules import RuleSet, answer, understood
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
+from qa.doubles.model_double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 from qa.doubles.plan_rules import GOAL, is_open_question, last_reply, next_message
 
 UserFailing = Literal["nothing", "as_agent", "language", "forever", "tool_call", "stop_first", "stop_open", "too_long"]

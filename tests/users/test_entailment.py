@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from harness.gateway.contract import SessionRecord
-from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
 from harness.judging.prompts import PromptRegistry
 from harness.suite.cases import Case
 from harness.suite.conversations import EntailmentSpec, UserSpec
 from harness.users.log import LoggedTurn, UserLog
 from harness.users.users import UserOptions
+from qa.doubles.model_double import DoubleReply, DoubleRequest, ModelDouble
 from tests.users.conftest import Converse
 
 SAID = "Which vessel would the gentleman prefer for his beverage?"

@@ -7,11 +7,11 @@ from typing import Literal
 import pytest
 
 from harness.errors import GatewayError
-from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
 from harness.suite.cases import Case
 from harness.suite.conversations import CaseUser, UserSpec
 from harness.users.role import LONGEST_HEARD
 from harness.users.users import UserOptions
+from qa.doubles.model_double import DoubleReply, DoubleRequest, ModelDouble
 from qa.doubles.rule_user import RuleUser, UserFailing
 from tests.users.conftest import Converse
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.gateway.models.client import ModelClient, ModelReply
-from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 from harness.gateway.models.recordings import ModelClientOptions
 from harness.suite.models import ModelEndpoint, Provider
+from qa.doubles.model_double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 
 
 class Echo(ModelDouble):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest
 from harness.improve.candidates import candidate_of, components_of, texts_of
 from harness.improve.trial_verdict import TrialJudge, open_judge
 from harness.improve.whole_trials import open_whole_trials
 from harness.judging.rubrics import load_rubric
 from harness.runs.plan.plan import RunOptions
 from harness.runs.plan.planning import plan_of
+from qa.doubles.model_double import DoubleError, DoubleReply, DoubleRequest
 from qa.doubles.rule_model import RuleModel
 from qa.doubles.rules import RuleSet
 from tests.improve.prompts.conftest import tea

@@ -7,7 +7,6 @@ import pytest
 
 from harness.errors import InvalidDocument
 from harness.gateway.models.client import ModelClient
-from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
 from harness.gateway.models.recordings import ModelClientOptions
 from harness.improve.candidates import Component
 from harness.improve.reflector import (
@@ -21,6 +20,7 @@ from harness.improve.rollouts import Rollout
 from harness.judging.calibration_questions import ModelReflector, proposed_text
 from harness.judging.settings import JudgeSettings
 from harness.suite.models import ModelServer, ModelSpec
+from qa.doubles.model_double import DoubleReply, DoubleRequest, ModelDouble
 
 TEXT = "You are the cart agent.\n\n- Add two of each item.\n"
 BOOK = EditRules(

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 import harness as api
 from harness.api import RunOptions
 from harness.cli.main import harness
-from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
 from harness.judging.certification import ClassRate, CriterionRates, JudgeRecord, add_record, asked_by, record_path
 from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import load_rubric
@@ -18,6 +17,7 @@ from harness.judging.settings import judge_settings
 from harness.judging.transcripts import build_transcript
 from harness.judging.views import view
 from harness.suite.loading import load_suite
+from qa.doubles.model_double import DoubleReply, DoubleRequest, ModelDouble
 from qa.doubles.rule_user import RuleUser
 
 SUITE = """\

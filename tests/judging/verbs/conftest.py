@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import HarnessError
-from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest
 from harness.runs.store.folder import RunFolder
+from qa.doubles.model_double import DoubleError, DoubleReply, DoubleRequest
 from qa.doubles.rule_model import RuleModel
 from tests.judging.verbs.stored import REVISIONS, mind, store
 
