@@ -27,7 +27,6 @@ from harness.gateway.interventions import calls_of
 from harness.gateway.ledger import Ledger
 from harness.gateway.listener import allow_descriptors
 from harness.gateway.mcp_endpoint import McpHandler
-from harness.gateway.openapi import OpenApiHandler
 from harness.gateway.probes import TrialProbes, probe_client
 from harness.gateway.routes import RouteContext
 from harness.gateway.session import SessionParts, TrialSession
@@ -240,7 +239,6 @@ class Gateway:
         calls = calls_of(toolbox, trial, overlay if trial.case.faults else source)
         offered = toolbox.offered(trial.case)
         route_handlers: list[RouteHandler] = [
-            OpenApiHandler(toolbox, offered),
             McpHandler(calls),
             TracesHandler(trial.recorder, trial.redactor, trial.exchange.large, trial.ledger.volume),
         ]

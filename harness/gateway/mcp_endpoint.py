@@ -1,7 +1,7 @@
 """`/mcp`: MCP over streamable HTTP, for one trial. Every call is handled like a request to `/tools/<name>`.
 
 Answers are JSON and never streams: the server sends no messages of its own, so GET is rejected as the protocol allows.
-The messages of a batch are handled in their order.
+It keeps no sessions: a client names its version with each request. The listing of tools is one page.
 """
 
 import asyncio
@@ -9,8 +9,6 @@ import base64
 import binascii
 import json
 import re
-import secrets
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -106,13 +104,10 @@ def result_text(message_id: MessageId, result: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":' + json.dumps(message_id).encode() + b',"result":' + result + b"}"
 
 
-def error_text(message_id: MessageId, error: RpcError) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": message_id, "error": error.error}).encode()
-
-
 def error_reply(error: RpcError, message_id: MessageId = None) -> ToolReply:
     """An error with the HTTP status that belongs to it."""
-    return ToolReply(status=error.status, body=error_text(message_id, error))
+    body = json.dumps({"jsonrpc": "2.0", "id": message_id, "error": error.error}).encode()
+    return ToolReply(status=error.status, body=body, headers={"Allow": "POST"} if error.status == 405 else {})
 
 
 def shown(text: str) -> str:
@@ -128,54 +123,24 @@ def _valid_id(value: JsonValue) -> MessageId:
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = ("2026-07-28",)
-BATCHING = ("2024-11-05", "2025-03-26")
 VERSION_HEADER = "MCP-Protocol-Version"
-SESSION_HEADER = "Mcp-Session-Id"
 VERSION_META = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_META = "io.modelcontextprotocol/clientCapabilities"
 SERVER_META = "io.modelcontextprotocol/serverInfo"
 SERVER_INFO: JsonObject = {"name": "harness", "version": __version__}
-_UNSAID = "2025-03-26"
-"""The version assumed for a request that states none, as the protocol specifies."""
-_MAX_SESSIONS = 1000
 _WRAPPED = re.compile(r"^=\?base64\?(.*)\?=$")
 
 Era = Literal["handshake", "modern"]
 Headers = Mapping[str, str]
 
 
-class Handshakes:
-    """The MCP sessions of one trial, and the version that each agreed on; beyond a limit, the oldest ones are
-    forgotten.
-    """
-
-    def __init__(self) -> None:
-        self._versions: OrderedDict[str, str] = OrderedDict()
-
-    def begin(self, params: JsonObject) -> tuple[str, JsonObject]:
-        """Answers `initialize`: the new session's id and the result."""
-        wanted = params.get("protocolVersion")
-        if not isinstance(wanted, str):
-            raise RpcError(INVALID_PARAMS, "`protocolVersion` is a string")
-        version = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
-        session = secrets.token_hex(16)
-        self._versions[session] = version
-        while len(self._versions) > _MAX_SESSIONS:
-            self._versions.popitem(last=False)
-        return session, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": SERVER_INFO}
-
-    def version(self, headers: Headers) -> str:
-        """The version that a request of the handshake era is made in. Raises RpcError for an unknown session."""
-        session = headers.get(SESSION_HEADER)
-        if session is None:
-            return headers.get(VERSION_HEADER, _UNSAID)
-        if session not in self._versions:
-            raise RpcError(INVALID_REQUEST, f"there is no session {shown(session)!r}: initialize anew", status=404)
-        return self._versions[session]
-
-    def end(self, headers: Headers) -> bool:
-        """Ends the named session; returns whether it existed."""
-        return self._versions.pop(headers.get(SESSION_HEADER, ""), None) is not None
+def handshake(params: JsonObject) -> JsonObject:
+    """Answers `initialize`. Raises RpcError."""
+    wanted = params.get("protocolVersion")
+    if not isinstance(wanted, str):
+        raise RpcError(INVALID_PARAMS, "`protocolVersion` is a string")
+    version = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
+    return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": SERVER_INFO}
 
 
 def era_of(headers: Headers, body: JsonValue) -> Era:
@@ -260,10 +225,8 @@ def _unwrapped(value: str | None) -> str | None:
         return None
 
 
-PAGE = 100
 _NO_TOOL = frozenset({"unknown_tool", "not_allowed", "unparsable_arguments"})
 """What the protocol counts as an invalid request; all other failures should reach the model, so they are results."""
-_PREFIX = b"page:"
 
 
 def listed_tool(spec: ToolSpec) -> JsonObject:
@@ -271,17 +234,6 @@ def listed_tool(spec: ToolSpec) -> JsonObject:
     entry: JsonObject = dict(spec.listed)
     entry.setdefault("annotations", {"readOnlyHint": spec.effect == "read"})
     return entry | {"name": spec.name, "description": spec.description, "inputSchema": spec.parameters}
-
-
-def page_of(tools: list[JsonObject], cursor: JsonValue) -> JsonObject:
-    """One page of the listing. Raises RpcError for a cursor that the server never issued."""
-    start = _start(cursor)
-    if start and start >= len(tools):
-        raise _no_cursor()
-    page: JsonObject = {"tools": list(tools[start : start + PAGE])}
-    if start + PAGE < len(tools):
-        page["nextCursor"] = base64.urlsafe_b64encode(_PREFIX + str(start + PAGE).encode()).decode()
-    return page
 
 
 def call_result(spec: ToolSpec | None, reply: ToolReply) -> bytes:
@@ -325,23 +277,6 @@ def _failed_result(spec: ToolSpec | None, failure: CallFailure) -> bytes:
     return json.dumps(result).encode()
 
 
-def _start(cursor: JsonValue) -> int:
-    if cursor is None:
-        return 0
-    try:
-        decoded = base64.urlsafe_b64decode(cursor) if isinstance(cursor, str) else b""
-        if decoded.startswith(_PREFIX):
-            return int(decoded[len(_PREFIX) :])
-    except ValueError:
-        raise _no_cursor() from None
-    raise _no_cursor()
-
-
-def _no_cursor() -> RpcError:
-    return RpcError(INVALID_PARAMS, "the cursor is none of this listing")
-
-
-_MAX_BATCH = 100
 _MAX_NAME = 200
 _ACCEPTED = ToolReply(status=202, body=b"")
 _NO_RETRY = {"x-should-retry": "false"}
@@ -378,35 +313,22 @@ class McpEndpoint:
 
     def __init__(self, calls: ToolCallHandler) -> None:
         self._calls = calls
-        self._sessions = Handshakes()
         self._tools: list[JsonObject] = [listed_tool(spec) for spec in calls.offered_specs()]
 
     async def handle(self, method: str, headers: Headers, read: Callable[[], Awaitable[bytes]]) -> ToolReply:
         """One HTTP request; `read` gives its body and may raise RpcError."""
         try:
-            match method:
-                case "POST":
-                    _check_headers(headers)
-                    return await self._post(parse_body(await read()), headers)
-                case "DELETE" if self._sessions.end(headers):
-                    return ToolReply(status=204, body=b"")
-                case _:
-                    raise RpcError(INVALID_REQUEST, f"{method[:20]} is not served here: send a POST", status=405)
+            if method != "POST":
+                raise RpcError(INVALID_REQUEST, f"{method[:20]} is not served here: send a POST", status=405)
+            _check_headers(headers)
+            return await self._post(parse_body(await read()), headers)
         except RpcError as error:
-            reply = error_reply(error)
-            return ToolReply(
-                status=reply.status, body=reply.body, headers={"Allow": "POST"} if error.status == 405 else {}
-            )
+            return error_reply(error)
 
     async def _post(self, body: JsonValue, headers: Headers) -> ToolReply:
         era = era_of(headers, body)
-        if isinstance(body, list):
-            return await self._batch(body, era, headers)
         try:
-            message = message_of(body)
-            if message.method != "initialize" and era == "handshake":
-                self._sessions.version(headers)  # rejects an unknown session
-            return await self._message(message, era, headers)
+            return await self._message(message_of(body), era, headers)
         except RpcError as error:
             reply = error_reply(error, id_of(body))
             known = era == "handshake" and error.code in {METHOD_NOT_FOUND, INVALID_PARAMS}
@@ -417,41 +339,18 @@ class McpEndpoint:
             return _ACCEPTED
         if era == "modern":
             check_envelope(message, headers)
-        elif message.method == "initialize":
-            session, result = self._sessions.begin(message.params)
-            body = result_text(message.id, json.dumps(result).encode())
-            return ToolReply(status=200, body=body, headers={SESSION_HEADER: session})
         result_json, more = await self._result(message, era)
         return ToolReply(status=200, body=result_text(message.id, result_json), headers=more)
-
-    async def _batch(self, body: list[JsonValue], era: Era, headers: Headers) -> ToolReply:
-        if era == "modern" or self._sessions.version(headers) not in BATCHING:
-            raise RpcError(INVALID_REQUEST, "this version of the protocol has no batches: send one message")
-        if not 0 < len(body) <= _MAX_BATCH:
-            raise RpcError(INVALID_REQUEST, f"a batch holds 1 to {_MAX_BATCH} messages")
-        replies = [await self._of_batch(item) for item in body]
-        answers = [text for text in replies if text is not None]
-        return ToolReply(status=200, body=b"[" + b",".join(answers) + b"]") if answers else _ACCEPTED
-
-    async def _of_batch(self, item: JsonValue) -> bytes | None:
-        try:
-            message = message_of(item)
-            if message.kind != "request":
-                return None
-            if message.method == "initialize":
-                raise RpcError(INVALID_REQUEST, "initialize is not part of a batch")
-            result, _ = await self._result(message, "handshake")
-        except RpcError as error:
-            return error_text(id_of(item), error)
-        return result_text(message.id, result)
 
     async def _result(self, message: RpcMessage, era: Era) -> tuple[bytes, dict[str, str]]:
         match message.method:
             case "tools/call":
                 return await self._call(message.params, era)
             case "tools/list":
-                page = page_of(self._tools, message.params.get("cursor"))
+                page: JsonObject = {"tools": list(self._tools)}
                 return json.dumps(page | LIST_MARKS if era == "modern" else page).encode(), {}
+            case "initialize" if era == "handshake":
+                return json.dumps(handshake(message.params)).encode(), {}
             case "server/discover" if era == "modern":
                 return json.dumps(discovery()).encode(), {}
             case "ping":

@@ -141,7 +141,7 @@ def _is_constant(pattern: ast.pattern) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    return re.fullmatch(r"/(v1/[a-z_/]+|mcp|openapi\.json|tools/?|turn|reply|thought|api/\w+)", text) is not None
+    return re.fullmatch(r"/(v1/[a-z_/]+|mcp|tools/?|turn|reply|thought|api/\w+)", text) is not None
 
 
 def _trees(folder: Path) -> Iterator[tuple[Path, ast.Module]]:

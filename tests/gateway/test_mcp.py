@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from harness.suite.cases import Case, Limits
-from harness.suite.suites import Suite
-from harness.suite.tools import HttpRoute, ToolSpec
 from harness.traces.projection import trajectory_from
 
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -54,13 +52,11 @@ def test_a_client_of_the_handshake_era_initializes_lists_and_calls(run) -> None:
         wish = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
         status, headers, body = agent.ask_raw("POST", "/mcp", message("initialize", wish), JSON)
         found["initialized"] = status, json.loads(body)["result"]["protocolVersion"]
-        session = headers["mcp-session-id"]
-        found["acknowledged"] = post(agent, message("notifications/initialized", number=None), Mcp_Session_Id=session)
-        found["listed"] = post(agent, message("tools/list"), Mcp_Session_Id=session)[1]["result"]
-        found["looked"] = post(agent, called("look", q="egg"), Mcp_Session_Id=session)
-        found["pinged"] = post(agent, message("ping", number="p"), Mcp_Session_Id=session)
-        found["ended"] = agent.ask("DELETE", "/mcp", headers={"Mcp-Session-Id": session})[0]
-        found["after"] = post(agent, called("look", q="egg"), Mcp_Session_Id=session)[0]
+        assert "mcp-session-id" not in headers
+        found["acknowledged"] = post(agent, message("notifications/initialized", number=None))
+        found["listed"] = post(agent, message("tools/list"))[1]["result"]
+        found["looked"] = post(agent, called("look", q="egg"))
+        found["pinged"] = post(agent, message("ping", number="p"))
 
     record = run("live", play)
     assert found["initialized"] == (200, "2025-06-18")
@@ -89,7 +85,6 @@ def test_a_client_of_the_handshake_era_initializes_lists_and_calls(run) -> None:
         },
     )
     assert found["pinged"] == (200, {"jsonrpc": "2.0", "id": "p", "result": {}})
-    assert (found["ended"], found["after"]) == (204, 404)
     steps = trajectory_from(record.spans).steps
     assert [[call.name for call in step.calls] for step in steps] == [["look"]]
 
@@ -203,52 +198,14 @@ def test_refused_calls_are_traced_like_any_other(run) -> None:
         ("POST", b"{}", {"Content-Type": "application/json", "Accept": "text/html"}, 406, -32600),
         ("POST", b" " * (1024 * 1024 + 1), JSON, 413, -32600),
         ("POST", b"[]", JSON, 400, -32600),
-        ("POST", json.dumps([message("ping")] * 101).encode(), JSON, 400, -32600),
-        ("POST", json.dumps(message("ping")).encode(), JSON | {"Mcp-Session-Id": "made up"}, 404, -32600),
+        ("POST", json.dumps([message("ping")]).encode(), JSON, 400, -32600),
         ("POST", json.dumps(message("ping")).encode(), JSON | {"MCP-Protocol-Version": "1999"}, 400, -32022),
-        ("POST", json.dumps(message("tools/list", {"cursor": "x"})).encode(), JSON, 200, -32602),
-        ("POST", json.dumps(message("tools/list", {"cursor": 3})).encode(), JSON, 200, -32602),
     ],
 )
 def test_what_is_not_the_protocol_gets_a_clear_error(run, method, body, headers, status, code) -> None:
     [(got, answer)] = live(run, lambda agent: [agent.ask(method, "/mcp", body, headers)])
     assert (got, answer["jsonrpc"], answer["error"]["code"]) == (status, "2.0", code)
     assert answer["error"]["message"]
-
-
-def test_batches_are_answered_where_the_version_has_them(run) -> None:
-    batch = [called("look", q="a"), message("notifications/x", number=None), message("nothing", number="n")]
-    old, noted, new = live(
-        run,
-        lambda agent: [
-            post(agent, batch, MCP_Protocol_Version="2025-03-26"),
-            post(agent, [message("notifications/x", number=None)]),
-            post(agent, batch, MCP_Protocol_Version="2025-06-18"),
-        ],
-    )
-    assert old[0] == 200
-    assert [(item["id"], item.get("error", {}).get("code")) for item in old[1]] == [(1, None), ("n", -32601)]
-    assert noted == (202, None)
-    assert (new[0], new[1]["error"]["code"]) == (400, -32600)
-
-
-def test_long_listings_come_in_pages(run, suite: Suite) -> None:
-    many = tuple(
-        ToolSpec(name=f"t{n}", server="shop", effect="read", http=HttpRoute(path="/items")) for n in range(250)
-    )
-    names: list[str] = []
-
-    def play(agent) -> None:
-        cursor, pages = None, 0
-        while pages == 0 or cursor is not None:
-            params = {} if cursor is None else {"cursor": cursor}
-            page = post(agent, message("tools/list", params))[1]["result"]
-            names.extend(tool["name"] for tool in page["tools"])
-            cursor, pages = page.get("nextCursor"), pages + 1
-        assert pages == 3
-
-    run("live", play, suite=suite.model_copy(update={"tools": many, "probes": ()}))
-    assert names == [tool.name for tool in many]
 
 
 def test_a_call_over_mcp_is_replayed_like_one_over_http(run, tmp_path: Path) -> None:
