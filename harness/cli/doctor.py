@@ -119,12 +119,10 @@ def _engine(images: "ImageStore") -> Iterator[DoctorLine]:
 
     facts = engine_facts(images.client)
     rootless = ", rootless" if facts.rootless else ""
-    drivers = f"{facts.driver}, cgroup {facts.cgroups}{rootless}"
+    drivers = f"{facts.default_runtime}, {facts.driver}, cgroup {facts.cgroups}{rootless}"
     yield DoctorLine("engine", True, f"{facts.name} {facts.version}, {drivers}, {facts.kernel}")
     for lack in facts.lacks:
         yield DoctorLine("engine lacks", False, lack, "docs/reference/engines.md says what follows")
-    names = (f"{name} (default)" if name == facts.default_runtime else name for name in facts.runtimes)
-    yield DoctorLine("runtimes", True, ", ".join(names))
     yield _services()
     for name in images.names():
         try:

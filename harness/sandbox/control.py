@@ -128,10 +128,6 @@ class Control:
         except LauncherRefusal as refused:
             yield {"end": 1, "gone": [], "problem": f"a folder cannot be read: {refused.problem}".encode()}, b""
 
-    def has_hung_up(self) -> bool:
-        """Whether a launcher without a pending request has closed the connection, or sent data unexpectedly."""
-        return is_readable(self._connection, 0)
-
     def close(self) -> None:
         """Closes the connection, upon which the launcher ends everything; a request that waits in another thread
         fails.

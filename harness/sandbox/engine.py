@@ -81,7 +81,6 @@ class EngineFacts:
     cgroups: str
     kernel: str
     rootless: bool
-    runtimes: tuple[str, ...]
     default_runtime: str
     mounts_sockets: bool
     """Whether a container can connect to a socket of this machine in a folder that is mounted into it."""
@@ -105,7 +104,6 @@ def facts_of(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     rootless = bool(info.get("Rootless")) or any(_ROOTLESS in option for option in options)
     cgroups = str(info.get("CgroupVersion") or "?")
-    runtimes = sorted(name for name in info.get("Runtimes") or {} if not name.startswith("io.containerd."))
     mounts_sockets = sys.platform == "linux" and info.get("OperatingSystem") != _DOCKER_DESKTOP
     return EngineFacts(
         name=name,
@@ -116,7 +114,6 @@ def facts_of(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts
         cgroups=cgroups,
         kernel=str(info.get("KernelVersion") or "?"),
         rootless=rootless,
-        runtimes=tuple(runtimes),
         default_runtime=str(info.get("DefaultRuntime") or "?"),
         mounts_sockets=mounts_sockets,
         lacks=(

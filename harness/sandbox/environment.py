@@ -1,7 +1,6 @@
 """An environment as people write it: `images/<environment>/environment.yaml`.
 
     image: base                        # the image of its sandboxes; the built-in `base` if it is left out
-    runtime: runsc                     # OCI runtime of its sandboxes' containers; left out: the engine's default
     services:                          # the containers next to the agent's; only the gateway can reach them
       menu:
         image: menu                    # images/<environment>/menu/Dockerfile, else images/menu/Dockerfile
@@ -186,9 +185,6 @@ class EnvironmentFile(Frozen):
 
     image: ImageName = BASE_IMAGE
     """Image that the agent's sandbox runs in."""
-    runtime: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    """OCI runtime that the sandboxes' containers run under, by the name that it has in the engine (`harness doctor`
-    lists them); None: the engine's default. Like `image` it means nothing to the sandbox `local`."""
     services: dict[Name, Service] = {}
     """Name -> a service beside the agent, reached through the gateway only."""
     states: dict[Name, DeclaredState] = {}

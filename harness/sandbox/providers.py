@@ -47,22 +47,20 @@ def isolates(name: ProviderName) -> bool:
             return bool(getattr(_plugin(name), "isolates", False))
 
 
-def open_provider(name: ProviderName, *, run: str, prefetch: int = 0, runtime: str | None = None) -> SandboxProvider:
+def open_provider(name: ProviderName, *, run: str) -> SandboxProvider:
     """Opens a provider whose resources are labelled with this process and `run`.
 
-    Raises EngineUnavailable if no engine answers, UsageError for an unknown name. `prefetch` is for
-    `docker`: how many containers are started before they are needed. `runtime` is for both that use containers: the OCI
-    runtime by its name in the engine. Other providers get neither.
+    Raises EngineUnavailable if no engine answers, UsageError for an unknown name.
     """
     match name:
         case "docker":
             from harness.sandbox.containers.docker import DockerSandboxProvider
 
-            return DockerSandboxProvider(run=run, prefetch=prefetch, runtime=runtime)
+            return DockerSandboxProvider(run=run)
         case "docker-warm":
             from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 
-            return WarmDockerSandboxProvider(run=run, runtime=runtime)
+            return WarmDockerSandboxProvider(run=run)
         case "local":
             from harness.sandbox.local import LocalSandboxProvider
 

@@ -330,7 +330,7 @@ def _start_services(
 
 def _reader(environment: Environment, images: ImageStore, run: str, stack: ExitStack) -> SqliteReader:
     """Queries databases in containers of the image of the environment's sandboxes."""
-    provider = DockerSandboxProvider(run=run, client=images.client, runtime=environment.runtime)
+    provider = DockerSandboxProvider(run=run, client=images.client)
     stack.callback(provider.close)
     return SqliteReader(provider=provider, image=images.tag(environment.image), name=f"services-{run}")
 

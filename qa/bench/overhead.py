@@ -5,8 +5,6 @@ In turn, round by round, medians compared within the one run:
     true    plain Docker API, create + start + wait + remove with `network none`, the program `true`
     plain   the same cycle with our sandbox's options and the agent's program
     trial   a whole replayed trial of that agent: session, sandbox, two tool calls, trace, score, commit
-    ahead   the same, its container started before it was needed (prefetch 2)
-    row     the same, one trial right after the other, when those that were started beforehand are used up
     warm    the same in a warm sandbox (--sandbox docker-warm)
     bare    the same of an agent that imports only `socket`
     exec    a warm sandbox from the request to the end of the program `true`
@@ -70,15 +68,9 @@ PROGRAM = ["python3", "/agent/noop.py"]
 FIRST = ["python3", "-c", "import time; print(time.monotonic_ns())"]
 
 
-_AHEAD = 2
-_IN_A_ROW = 6
-_STARTED_WITHIN_S = 1.5
-
 RATIOS = (
     ("trial", "plain", 1.1),
     ("trial", "true", None),
-    ("ahead", "true", 0.9),
-    ("row", "true", None),
     ("warm", "true", None),
     ("bare", "true", 1 / 6),
     ("exec", "true", 1 / 15),
@@ -141,8 +133,6 @@ def prepare(stack: ExitStack) -> dict[str, Callable[[int], float | None]]:
     parts = Parts(suite, snapshot, gateway, agent, folder)
     bare_parts = replace(parts, agent=open_agent(suite, "bare", project / ".harness" / "agents"))
     attempt = parts.attempt(provider)
-    ahead = DockerSandboxProvider(run="bench", client=client, prefetch=_AHEAD)
-    stack.callback(ahead.close)
     warm = WarmDockerSandboxProvider(run="bench", client=client)
     stack.callback(warm.close)
     files = agent.program(suite.cases[0]).files
@@ -157,8 +147,6 @@ def prepare(stack: ExitStack) -> dict[str, Callable[[int], float | None]]:
         "true": lambda _: cycle(client, bare),
         "plain": lambda _: cycle(client, plain),
         "trial": lambda number: trial(attempt, number),
-        "ahead": lambda number: in_a_row(parts.attempt(ahead), 1000 + number, begun=0, timed=1),
-        "row": lambda number: in_a_row(parts.attempt(ahead), 5000 + number * _IN_A_ROW, begun=_AHEAD, timed=4),
         "warm": lambda number: trial(parts.attempt(warm), number + 10_000),
         "bare": lambda number: trial(bare_parts.attempt(warm), number + 20_000),
         "exec": lambda _: started(warm, spec, snapshot, ["true"]),
@@ -192,20 +180,6 @@ def trial(attempt: Attempt, number: int) -> None:
     found = attempt(PlannedTrial(case_id="noop", attempt=number + 1))
     assert found is not None
     assert (found[0].outcome, found[0].tiers) == ("finished", {"exact": 2}), found[0]
-
-
-def in_a_row(attempt: Attempt, number: int, *, begun: int, timed: int) -> float:
-    """Seconds of one of the `timed` trials that follow those `begun`; the containers that the last ones had started
-    are there before anything else is timed.
-    """
-    for before in range(begun):
-        trial(attempt, number + before)
-    began = time.perf_counter()
-    for after in range(timed):
-        trial(attempt, number + begun + after)
-    seconds = (time.perf_counter() - began) / timed
-    time.sleep(_STARTED_WITHIN_S)
-    return seconds
 
 
 def started(provider: SandboxProvider, spec: SandboxSpec, snapshot: Snapshot, program: list[str]) -> float:

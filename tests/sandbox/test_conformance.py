@@ -19,24 +19,15 @@ _LONG = {
     "slow_program_beside_is_ended_alone",
     "endless_output_ends_at_the_time_limit",
 }
-_AHEAD = {"docker-ahead": {"prefetch": 2}}
-"""Containers that were started before they were asked for are not new ones."""
 
 
 def _promises() -> Iterator[Any]:
-    for kind in (*provider_names(), *_AHEAD):
-        name = _name(kind)
-        needs = [] if name == "local" else [pytest.mark.docker]
-        for check in checks(isolates=isolates(name)):
-            if kind in _AHEAD and check.name not in _QUICK:
-                continue
+    for kind in provider_names():
+        needs = [] if kind == "local" else [pytest.mark.docker]
+        for check in checks(isolates=isolates(kind)):
             quick = (kind == "local" and check.name not in _LONG) or (kind == "docker" and check.name in _QUICK)
             marks = needs if quick else [*needs, pytest.mark.slow]
             yield pytest.param(kind, check, marks=marks, id=f"{kind}-{check.name}")
-
-
-def _name(kind: str) -> str:
-    return "docker" if kind in _AHEAD else kind
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +37,7 @@ def provider_for() -> Iterator[Callable[[str], SandboxProvider]]:
 
     def provider(kind: str) -> SandboxProvider:
         if kind not in opened:
-            opened[kind] = open_provider(_name(kind), run=f"conformance-{kind}", **_AHEAD.get(kind, {}))
+            opened[kind] = open_provider(kind, run=f"conformance-{kind}")
         return opened[kind]
 
     yield provider

@@ -151,39 +151,6 @@ def test_image_of_the_spec_wins_over_the_snapshots(provider: DockerSandboxProvid
 
 
 @pytest.mark.slow
-def test_containers_that_are_started_ahead_are_used_and_none_is_left(
-    client: docker.DockerClient, base_image: str, tmp_path: Path
-) -> None:
-    provider = DockerSandboxProvider(run="ahead", client=client, prefetch=2)
-    seen = []
-    try:
-        with ProviderFixture(provider, base_image, tmp_path) as stand:
-            for number in range(4):
-                sandbox = stand.start(gateway_socket=stand.gateway().socket)
-                told = shell(sandbox, f"ls /work; echo {number} > /work/mine; hostname")
-                seen.append((told.stdout, [change.path for change in sandbox.end_state(stand.archive()).changes]))
-            assert len(client.api.containers(filters={"label": "harness.run=ahead"})) <= 4 + 2
-    finally:
-        provider.close()
-    assert [("sandbox\n", ["/work/mine"])] * 4 == seen
-    assert [] == _labelled(client, "harness.run=ahead")
-
-
-@pytest.mark.slow
-def test_a_container_that_died_before_it_was_needed_fails_nobody_for_good(
-    client: docker.DockerClient, base_image: str
-) -> None:
-    provider = DockerSandboxProvider(run="ahead", client=client, prefetch=1)
-    try:
-        with pytest.raises(SandboxError, match="No such image"):
-            provider.start(_spec(), _empty("harness-no-such-image:none"))
-        assert "here\n" == shell(provider.start(_spec(), _empty(base_image)), "echo here").stdout
-    finally:
-        provider.close()
-    assert [] == _labelled(client, "harness.run=ahead")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fills", "ends", "by"), [(True, "SIGKILL", "memory"), (True, "engine", "engine"), (False, "SIGKILL", None)]
 )

@@ -109,7 +109,7 @@ def test_a_connection_that_nobody_reads_does_not_delay_another(
 def test_an_engine_in_a_virtual_machine_gets_a_relay(
     desktop: docker.DockerClient, base_image: str, tmp_path: Path
 ) -> None:
-    provider = DockerSandboxProvider(run="desktop", client=desktop, prefetch=1)
+    provider = DockerSandboxProvider(run="desktop", client=desktop)
     try:
         with ProviderFixture(provider, base_image, tmp_path) as stand:
             sandbox = stand.start(gateway_socket=stand.gateway().socket)

@@ -166,8 +166,6 @@ class RunSetup:
     """Image name -> tag: of the environment, of agents that bring their own, and of the services that are started."""
     packages_digest: str | None
     services: ServiceOpener | None
-    runtime: str | None = None
-    """OCI runtime of the sandboxes; None: the engine's default."""
     tasks: Mapping[str, "PreparedTask"] = field(default_factory=dict)
     """The sandboxes of cases that are task folders, by their ids."""
     snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
@@ -245,7 +243,6 @@ def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
         images={name: image.tag for name, image in built.items()},
         packages_digest=built[needs.image].packages_digest,
         services=services,
-        runtime=environment.runtime if environment else None,
         tasks={
             case.id: prepare_task(plan.project, suite.folder, case, case.task_folder, images, say)
             for case in needs.tasks
@@ -312,10 +309,8 @@ def _refuse_pageless(suite: Suite, snapshot: Snapshot, own: Mapping[str, Snapsho
                 )
 
 
-def pins(plan: RunPlan, world: RunSetup) -> dict[str, str]:
+def pins(plan: RunPlan) -> dict[str, str]:
     """The pinned values, for the manifest."""
     pinned = {"TZ": "UTC", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
-    if world.runtime is not None:
-        pinned["runtime"] = world.runtime
     clocks = {case.clock for case in plan.suite.cases if case.clock is not None}
     return {**pinned, "clock": ", ".join(sorted(clocks))} if clocks else pinned

@@ -106,7 +106,7 @@ def open_runner(
     plan, world, run = job.plan, job.world, job.run
     cassettes = plan.cassettes or plan.project / "cassettes"
     with ExitStack() as stack:
-        provider = open_provider(plan.sandbox, run=run, prefetch=plan.prefetch, runtime=world.runtime)
+        provider = open_provider(plan.sandbox, run=run)
         stack.callback(provider.close)
         gateway = stack.enter_context(
             Gateway(

@@ -222,7 +222,6 @@ def _digest(job: Job, needs: Needs, compared: ComparedCase) -> str:
             "images": images,
             "environment": services,
             "provider": job.plan.sandbox,
-            "runtime": world.runtime,
             "mode": playing_mode(job.plan),
         }
     )
@@ -273,7 +272,6 @@ def play_references(job: Job, cases: Sequence[Case]) -> Generator[tuple[str, Tri
         users=UserOptions(),
         budget=None,
         variants={},
-        prefetch=0,
         refresh=False,
         replay="strict",
     )

@@ -362,7 +362,7 @@ def manifest_of(job: Job) -> RunManifest:
         replay=plan.replay,
         provider=plan.sandbox,
         isolates=isolates(plan.sandbox),
-        pins=pins(plan, world),
+        pins=pins(plan),
         gates=plan.gates,
         scorer_versions=job.scorer.versions,
         planned=plan.own,

@@ -82,8 +82,6 @@ class RunPlan:
     """Parallel trials that use a processor."""
     most: int = 0
     """All parallel trials, including those that wait for a live answer."""
-    prefetch: int = 0
-    """Containers that are started before they are needed; only with the sandbox `docker`."""
     replay: Literal["strict", "lenient"] = "strict"
     """`lenient`: a call that the cassette does not hold in this state is answered as at an earlier one."""
     gates: Gates = field(default_factory=Gates)

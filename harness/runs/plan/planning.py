@@ -173,7 +173,6 @@ class Parallelism(TypedDict):
 
     jobs: int
     most: int
-    prefetch: int
 
 
 def _side_by_side(suite: Suite, options: RunOptions) -> Parallelism:
@@ -181,10 +180,7 @@ def _side_by_side(suite: Suite, options: RunOptions) -> Parallelism:
     limits = [case.limits for case in suite.cases]
     jobs = options.jobs or jobs_held(limits)
     most = jobs if options.jobs else trials_held(limits)
-    # Prefetching has no effect if all processors are busy or if all sandboxes differ.
-    alike = all(case.task_folder is None for case in suite.cases)
-    started_early = 2 if jobs == 1 and alike else 0
-    return Parallelism(jobs=jobs, most=most, prefetch=started_early)
+    return Parallelism(jobs=jobs, most=most)
 
 
 def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:

@@ -6,7 +6,7 @@ launcher: a segment or a queue outlives its process, and ending processes would 
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ import docker
 from docker.errors import NotFound
 from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
-from harness.errors import SandboxError, UsageError
+from harness.errors import SandboxError
 from harness.sandbox import inside as inside_package
 from harness.sandbox.engine import (
     EngineFacts,
@@ -198,16 +198,12 @@ def gateway_ports(spec: SandboxSpec) -> tuple[int, ...]:
     return (GATEWAY_PORT, *(() if spec.outside is None else spec.outside.ports))
 
 
-def mounted_sockets(folder: Path, spec: SandboxSpec, gateway: Path | None = None) -> dict[str, Path]:
+def mounted_sockets(folder: Path, spec: SandboxSpec) -> dict[str, Path]:
     """The folders of this machine that are mounted into a trial's container: `folder` holds the socket that its
     launcher connects to.
-
-    `gateway` is the folder of the gateway's socket; None selects the socket's parent folder.
     """
-    sources = {CONTROL_FOLDER: folder}
-    if spec.gateway_socket is not None:
-        sources[GATEWAY_FOLDER] = gateway or spec.gateway_socket.parent
-    return sources
+    gateway = {} if spec.gateway_socket is None else {GATEWAY_FOLDER: spec.gateway_socket.parent}
+    return {CONTROL_FOLDER: folder, **gateway}
 
 
 def shown_folders(spec: SandboxSpec) -> list[str]:
@@ -308,14 +304,11 @@ def _start_command(module: str, *arguments: str) -> list[str]:
 class Containers:
     """Configurations for one engine, all with the same labels."""
 
-    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str], runtime: str | None = None) -> None:
-        """`runtime` None: the engine's default. Raises UsageError for one that the engine does not have."""
+    def __init__(self, client: docker.DockerClient, labels: Mapping[str, str]) -> None:
         self._api = client.api
         self._labels = labels
         info = client.info()
         self._engine = facts_of(client.version(), info)
-        _refuse_unknown_runtime(runtime, info.get("Runtimes") or {})
-        self._runtime = {} if runtime is None else {"runtime": runtime}
         self._cpus = float(self._engine.cpus)
         self.starts_at_once = max(_STARTS_AT_ONCE_MIN, 2 * self._engine.cpus)
         """The limit of simultaneous starts: more would slow down each start without increasing the throughput."""
@@ -344,7 +337,7 @@ class Containers:
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
             mounts=[
                 *mounted_folders({} if isinstance(sockets, str) else dict(sockets), spec),
-                *_terminals(self._engine, self._runtime.get("runtime", self._engine.default_runtime)),
+                *_terminals(self._engine),
             ],
             tmpfs={place: place_options(place, spec, layout) for place in layout.places},
             sysctls=_sysctls(spec),
@@ -426,9 +419,7 @@ class Containers:
             )
         command = host.pop("command")
         host["tmpfs"] = tmpfs_options(self._engine, host["tmpfs"])
-        isolated = self._api.create_host_config(
-            **_ISOLATION, **self._runtime, **host, log_config=LogConfig(type="none")
-        )
+        isolated = self._api.create_host_config(**_ISOLATION, **host, log_config=LogConfig(type="none"))
         return {
             "image": image,
             "entrypoint": [],
@@ -460,16 +451,6 @@ class Containers:
         }
 
 
-def _refuse_unknown_runtime(runtime: str | None, known: Collection[str]) -> None:
-    if runtime is not None and runtime not in known:
-        names = ", ".join(sorted(name for name in known if not name.startswith("io.containerd.")))
-        raise UsageError(
-            f"the container engine has no runtime {runtime!r}; it has: {names}",
-            remedy=f"register it (`dockerd --add-runtime {runtime}=/path`, or `runtimes` in the engine's daemon.json),"
-            " or correct `runtime` in environment.yaml",
-        )
-
-
 def _names(spec: SandboxSpec) -> dict[str, Any]:
     return {} if spec.outside is None else {"extra_hosts": dict.fromkeys(spec.outside.names, "127.0.0.1")}
 
@@ -480,9 +461,9 @@ def _sysctls(spec: SandboxSpec) -> dict[str, str]:
     return low_ports | {f"kernel.{name}": value for name, value in IPC_LIMITS.items()}
 
 
-def _terminals(engine: EngineFacts, runtime: str) -> list[Mount]:
+def _terminals(engine: EngineFacts) -> list[Mount]:
     """Pseudo-terminals of a number of their own; not for engines that cannot mount them, nor for another kernel's."""
-    if engine.is_podman or engine.rootless or runtime not in ("runc", "crun"):
+    if engine.is_podman or engine.rootless or engine.default_runtime not in ("runc", "crun"):
         return []
     options = {"type": "devpts", "device": "devpts", "o": f"{TERMINALS},gid=5"}
     return [Mount("/dev/pts", None, driver_config=DriverConfig("local", options))]

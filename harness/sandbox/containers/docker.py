@@ -9,31 +9,26 @@ import selectors
 import socket
 import threading
 import uuid
-from collections import deque
-from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 import docker
 
-from harness.errors import HarnessError, SandboxError
+from harness.errors import SandboxError
 from harness.sandbox.containers.configuration import (
     CONTROL_FOLDER,
     GATEWAY_FOLDER,
     Containers,
-    container_limits,
     gateway_ports,
     mounted_sockets,
-    place_options,
 )
 from harness.sandbox.containers.running import (
     EngineOutage,
     RunningContainer,
     compile_launcher,
     engine_errors,
-    link_gateway,
     remove_all_of,
 )
 from harness.sandbox.control import Control, ControlListener
@@ -226,68 +221,6 @@ def _raw_socket(attached: Any) -> socket.socket:
     return found
 
 
-Prepared = TypeVar("Prepared")
-
-
-class Reserve(Generic[Prepared]):
-    """At most `depth` sandboxes of one kind wait at a time; kinds that are no longer requested are not
-    prepared again.
-    """
-
-    def __init__(self, depth: int, throw_away: Callable[[Prepared], None]) -> None:
-        self._depth = depth
-        self._throw_away = throw_away
-        self._lock = threading.Lock()
-        self._waiting: dict[Hashable, deque[Future[Prepared]]] = {}
-        self._makers = ThreadPoolExecutor(max_workers=depth, thread_name_prefix="reserve") if depth else None
-
-    def take(self, kind: Hashable) -> Prepared | None:
-        """Returns a prepared sandbox, or one that will be ready before a new one; None if there is none, or if
-        its preparation failed.
-        """
-        with self._lock:
-            waiting = self._waiting.get(kind)
-            future = waiting.popleft() if waiting else None
-        try:
-            return None if future is None else future.result()
-        except HarnessError:
-            return None  # the caller then creates one, and reports the reason of a failure
-
-    def refill(self, kind: Hashable, make: Callable[[], Prepared]) -> None:
-        """Prepares more sandboxes, up to the depth; waiting ones of another kind are discarded first."""
-        if self._makers is None:
-            return
-        with self._lock:
-            others = [future for other, held in self._waiting.items() if other != kind for future in held]
-            self._waiting = {kind: self._waiting.get(kind, deque())}
-            while len(self._waiting[kind]) < self._depth:
-                try:
-                    self._waiting[kind].append(self._makers.submit(make))
-                except RuntimeError:  # closed meanwhile
-                    break
-        for future in others:
-            self._discard(future)
-
-    def close(self) -> None:
-        """Discards the unused sandboxes and stops preparing further ones."""
-        if self._makers is None:
-            return
-        self._makers.shutdown(wait=True, cancel_futures=True)
-        with self._lock:
-            left = [future for held in self._waiting.values() for future in held]
-            self._waiting = {}
-        for future in left:
-            self._discard(future)
-
-    def _discard(self, future: Future[Prepared]) -> None:
-        def when_done(done: Future[Prepared]) -> None:
-            if not done.cancelled() and done.exception() is None:
-                self._throw_away(done.result())
-
-        future.cancel()
-        future.add_done_callback(when_done)
-
-
 PROVIDER_LABEL = "harness.provider"
 
 _REPORTS_WITHIN_S = 60.0
@@ -299,29 +232,15 @@ class DockerSandboxProvider:
     name: Literal["docker"] = "docker"
     isolates = True
 
-    def __init__(
-        self,
-        *,
-        run: str,
-        client: docker.DockerClient | None = None,
-        prefetch: int = 0,
-        runtime: str | None = None,
-        relayed: bool | None = None,
-    ) -> None:
-        """`prefetch` is the number of containers of the last requested kind that are started in advance.
-
-        `relayed`: whether the connections to a sandbox are carried by a relay (`harness.sandbox.containers.docker`)
-        instead of sockets that are mounted; None: if the engine cannot mount them. With a relay, nothing is started
-        in advance.
-
-        `runtime` is the OCI runtime by its name in the engine; None selects the engine's default. Raises UsageError for
-        one that the engine does not have.
+    def __init__(self, *, run: str, client: docker.DockerClient | None = None, relayed: bool | None = None) -> None:
+        """`relayed`: whether the connections to a sandbox are carried by a relay (`harness.sandbox.containers.docker`)
+        instead of sockets that are mounted; None: if the engine cannot mount them.
         """
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
         with engine_errors("the container engine cannot be used"):
-            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id}, runtime)
+            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id})
         self._starts = threading.Semaphore(self._containers.starts_at_once)
         self._open: set[_TrialContainer] = set()
         self._lock = threading.Lock()
@@ -329,17 +248,12 @@ class DockerSandboxProvider:
         self._closed = False
         self._outage = EngineOutage(self._client)
         self._relayed = not self._containers.mounts_sockets if relayed is None else relayed
-        self._reserve: Reserve[_TrialContainer] = Reserve(0 if self._relayed else prefetch, lambda cell: cell.discard())
         compile_launcher()
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
         layout = self._layouts.of(spec, snapshot)
-        kind = _reuse_key(spec, snapshot, layout)
         with engine_errors("a sandbox cannot be started"):
-            cell = self._take_container(kind, spec) or self._outage.outlast(
-                lambda: self._started_container(spec, snapshot, layout, ahead=False)
-            )
-            self._reserve.refill(kind, lambda: self._started_container(spec, snapshot, layout, ahead=True))
+            cell = self._outage.outlast(lambda: self._started_container(spec, snapshot, layout))
             try:
                 return self._restored(cell, spec, snapshot, layout)
             except BaseException:
@@ -353,40 +267,17 @@ class DockerSandboxProvider:
         self._outage.close()
         for cell in still_open:
             cell.discard()
-        self._reserve.close()
         with engine_errors("sandboxes may be left"):
             remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}")
         if self._own_client:
             self._client.close()
 
-    def _take_container(self, kind: Hashable, spec: SandboxSpec) -> "_TrialContainer | None":
-        cell = self._reserve.take(kind)
-        while cell is not None and cell.is_gone():
-            cell.discard()
-            cell = self._reserve.take(kind)
-        if cell is None or spec.gateway_socket is None:
-            return cell
-        try:
-            link_gateway(spec.gateway_socket, cell.gateway)
-        except SandboxError:  # another file system: such a gateway is mounted from its own path and needs no link
-            cell.discard()
-            return None
-        return cell
-
-    def _started_container(
-        self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool
-    ) -> "_TrialContainer":
-        """A started container whose launcher waits for requests; `ahead` marks one for a trial whose gateway does not
-        exist yet.
-        """
+    def _started_container(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> "_TrialContainer":
+        """A started container whose launcher waits for requests."""
         with self._starts, engine_errors("a sandbox cannot be started"):
             cell = self._new_cell()
             try:
-                sockets = (
-                    self._relay(cell, spec, snapshot)
-                    if self._relayed
-                    else mounted_sockets(cell.folder, spec, cell.gateway if ahead else None)
-                )
+                sockets = self._relay(cell, spec, snapshot) if self._relayed else mounted_sockets(cell.folder, spec)
                 cell.start(self._containers.config(sockets, spec, snapshot, layout))
                 cell.control = cell.listener.accept(_REPORTS_WITHIN_S, cell.why_dead)
             except BaseException:
@@ -438,9 +329,7 @@ class _TrialContainer:
         self._forget = forget
         self.control: Control | None = None
         self.folder = private_folder()
-        self.gateway = self.folder / "gateway"
         try:
-            self.gateway.mkdir(mode=0o755)
             self.listener = ControlListener(self.folder)
         except OSError:
             remove_private_folder(self.folder)
@@ -453,10 +342,6 @@ class _TrialContainer:
         """A relay that ends with the container."""
         self._relay = RelayContainer(self._client, sockets)
         return self._relay
-
-    def is_gone(self) -> bool:
-        """Whether its launcher has exited while it waited: the engine was restarted, or the container was stopped."""
-        return self.control is not None and self.control.has_hung_up()
 
     def discard(self) -> None:
         """Releases the container; it removes itself."""
@@ -474,11 +359,3 @@ class _TrialContainer:
         self._container.remove()
         if self._relay is not None:
             self._relay.remove()
-
-
-def _reuse_key(spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Hashable:
-    """The key of interchangeable containers: trials with equal keys can use each other's."""
-    places = tuple(place_options(place, spec, layout) for place in layout.places)
-    outside = None if spec.outside is None else (spec.outside.names, spec.outside.ports)
-    image = spec.image or snapshot.image
-    return (image, spec.agent_files, container_limits(spec.limits), places, outside, spec.gateway_socket is None)

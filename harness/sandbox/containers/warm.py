@@ -244,13 +244,13 @@ class WarmDockerSandboxProvider:
     name: Literal["docker-warm"] = "docker-warm"
     isolates = True
 
-    def __init__(self, *, run: str, client: docker.DockerClient | None = None, runtime: str | None = None) -> None:
-        """`runtime`: see `DockerSandboxProvider`. Raises UsageError if the engine mounts no sockets."""
+    def __init__(self, *, run: str, client: docker.DockerClient | None = None) -> None:
+        """Raises UsageError if the engine mounts no sockets."""
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
         with engine_errors("the container engine cannot be used"):
-            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id}, runtime)
+            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id})
         if not self._containers.mounts_sockets:
             raise UsageError(
                 "`docker-warm` needs sockets of this machine in its containers, which the engine's virtual machine"
