@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from harness.sandbox.provider import SandboxProvider as SandboxProvider
     from harness.sandbox.provider import SandboxSpec as SandboxSpec
     from harness.sandbox.snapshot import Snapshot as Snapshot
-    from harness.scoring.evaluators import Item as Item
     from harness.scoring.evidence import Evidence as Evidence
     from harness.scoring.evidence import Verdict as Verdict
     from harness.scoring.scorecard import Detector as Detector
@@ -188,7 +187,6 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "SandboxSpec",
     ),
     "harness.sandbox.snapshot": ("Snapshot",),
-    "harness.scoring.evaluators": ("Item",),
     "harness.scoring.evidence": (
         "Evidence",
         "Verdict",

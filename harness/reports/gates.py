@@ -6,8 +6,7 @@ from typing import Literal
 from harness.errors import ExitCode, UsageError
 from harness.reports.summary import Summary
 from harness.reports.units import told_apart
-from harness.scoring.evaluators import SUCCESS, ItemEvaluator, RunEvaluator, floor_of
-from harness.scoring.scorecard import RULES_HELD
+from harness.scoring.scorecard import RULES_HELD, SUCCESS, floor_of
 from harness.scoring.scorer import build_scorer
 from harness.suite.suites import Suite
 from harness.text import alternatives
@@ -62,19 +61,15 @@ def gate(summary: Summary, floors: Sequence[str], allow_unmeasured: int = 0) -> 
 
 
 def check_floors(suite: Suite, floors: Sequence[str]) -> None:
-    """Raises UsageError, before anything runs, for a floor that is malformed or names no figure of the suite.
-
-    The suite's own evaluators name their figures only when they run: where it has some, any name may be one.
-    """
+    """Raises UsageError, before anything runs, for a floor that is malformed or names no figure of the suite."""
     if not floors:
         return
     scorer = build_scorer(suite)
-    own = any(isinstance(one, ItemEvaluator | RunEvaluator) for one in (*scorer.metrics, *scorer.run_metrics))
-    known = {SUCCESS, *(one.name for one in (*scorer.metrics, *scorer.run_metrics))}
+    known = {SUCCESS, *(one.name for one in scorer.metrics), *(one.name for one in scorer.run_metrics)}
     known |= {RULES_HELD} if scorer.rules.rules else set()
     for floor in floors:
         metric, _ = floor_of(floor)
-        if metric not in known and not own:
+        if metric not in known:
             raise _unknown_figure(floor, f"suite {suite.name!r}", metric, sorted(known))
 
 

@@ -10,12 +10,11 @@ from harness.judging.certification import certified_accuracy, uncertified
 from harness.judging.rubrics import Rubric
 from harness.judging.verdicts import FAILURE_MODES, Judgement, judged_findings, with_findings
 from harness.runs.store.beside_trials import stored_reference_states
-from harness.runs.store.folder import RunFolder, gc_paused
+from harness.runs.store.folder import RunFolder, TrialKey, gc_paused
 from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, of_last_judge, read_judgements
 from harness.runs.store.manifest import Scoring
-from harness.scoring.evaluators import Item, TrialKey, item_of
 from harness.scoring.evidence import Evidence, JudgedCriterion
-from harness.scoring.scorecard import Score, Scorecard
+from harness.scoring.scorecard import Scorecard
 from harness.scoring.scorer import Scorer, build_scorer
 from harness.scoring.tool_use import decisions
 from harness.suite.digests import case_digests
@@ -49,7 +48,7 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
     complete = len(cards) == len(folder.manifest.planned) and all(card.outcome != "harness_failed" for card in cards)
     best = best_known(folder, suite, cards) if complete else {}
     if not best:
-        folder.write_run_scores(_run_scores(folder, suite, scorer, folder.scorecards() if scorer.run_metrics else ()))
+        folder.write_run_scores(scorer.score_run(folder.scorecards()) if scorer.run_metrics else ())
     else:
         _write(folder, suite, scorer, _with_optimum(folder, suite, scorer, best))
 
@@ -62,10 +61,6 @@ def _with_optimum(folder: RunFolder, suite: Suite, scorer: Scorer, best: Mapping
             yield card
 
 
-def _run_scores(folder: RunFolder, suite: Suite, scorer: Scorer, cards: Sequence[Scorecard]) -> tuple[Score, ...]:
-    return scorer.score_run(cards, items_of(folder, suite, scorer))
-
-
 def _write(folder: RunFolder, suite: Suite, scorer: Scorer, cards: Iterable[Scorecard]) -> None:
     cards, judges = _with_judged(folder, cards)
     if scorer.run_metrics:
@@ -76,7 +71,7 @@ def _write(folder: RunFolder, suite: Suite, scorer: Scorer, cards: Iterable[Scor
         case_digests=case_digests(suite) if folder.manifest.case_digests else {},
         scorer_versions=scorer.versions | judges,
     )
-    run_scores = _run_scores(folder, suite, scorer, cards) if isinstance(cards, tuple) else ()
+    run_scores = scorer.score_run(cards) if isinstance(cards, tuple) else ()
     folder.write_scorecards(cards, run_scores, scoring)
 
 
@@ -180,13 +175,6 @@ def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | 
             steps = len(decisions(one.counted))
             best[one.case.id] = min(steps, best.get(one.case.id, steps))
     return best
-
-
-def items_of(folder: RunFolder, suite: Suite, scorer: Scorer) -> dict[TrialKey, Item]:
-    """The inputs of the run-level evaluators; empty if the suite has none."""
-    if not scorer.reads_items:
-        return {}
-    return {(one.case.id, one.trial.attempt): item_of(one) for one in evidence_of(folder, suite)}
 
 
 def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, max_bytes: int) -> RunFolder:

@@ -1,6 +1,6 @@
 """Verifiers and metrics by name: the built-in ones, and a suite's own, found and checked before anything runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
@@ -9,7 +9,6 @@ from pydantic import BaseModel, ValidationError
 
 from harness.errors import UsageError
 from harness.plugins import find_object, find_plugin
-from harness.scoring.evaluators import ItemEvaluator, Level, RunEvaluator, level_of, signature_problem
 from harness.scoring.findings.facts import BUILT_IN
 from harness.scoring.metrics.calls import (
     CallMatch,
@@ -131,28 +130,20 @@ def verifiers_of(suite: Suite) -> dict[str, tuple[NamedVerifier, ...]]:
     return found
 
 
-def metrics_of(suite: Suite) -> tuple[Metric | ItemEvaluator, ...]:
+def metrics_of(suite: Suite) -> tuple[Metric, ...]:
     """The built-in metrics and then the suite's own, in the order in which it names them."""
-    own = (_made(one, ItemEvaluator) for one in _own_figures(suite, "measure", "item"))
+    own = (one() for one in _own_figures(suite, "measure"))
     return _without_twins(suite, (*(metric() for metric in METRICS.values()), *own))
 
 
-def run_metrics_of(suite: Suite) -> tuple[RunMetric | RunEvaluator, ...]:
+def run_metrics_of(suite: Suite) -> tuple[RunMetric, ...]:
     """The suite's figures over a whole run."""
-    return _without_twins(suite, [_made(one, RunEvaluator) for one in _own_figures(suite, "measure_run", "run")])
+    return _without_twins(suite, [one() for one in _own_figures(suite, "measure_run")])
 
 
 def detectors_of(suite: Suite) -> tuple[Detector, ...]:
     """The suite's own detectors, in the order in which it names them."""
-    return _without_twins(suite, [one() for one in _own_figures(suite, "find", None)], (BUILT_IN,))
-
-
-def _made(found: Callable[..., Any], evaluator: Callable[..., Any]) -> Any:
-    return found() if isinstance(found, type) else evaluator(name=_name_of(found), function=found)
-
-
-def _name_of(function: Callable[..., object]) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
+    return _without_twins(suite, [one() for one in _own_figures(suite, "find")], (BUILT_IN,))
 
 
 def _verifier(suite: Suite, case: Case, check: CheckSpec) -> NamedVerifier:
@@ -188,29 +179,22 @@ def _make_verifier(declared: DeclaredCheck, check: CheckSpec, found: type) -> Ve
     return verifier
 
 
-def _own_figures(suite: Suite, method: str, level: Level | None) -> Iterator[Callable[..., Any]]:
-    """What the suite names under `metrics`: the classes with the method, and the evaluators of the level."""
+def _own_figures(suite: Suite, method: str) -> Iterator[type[Any]]:
+    """The classes that the suite names under `metrics`, if they have the method."""
     for name in suite.metrics:
-        if name in METRICS:
-            continue
-        found = _figure(suite, name)
-        if hasattr(found, method) if isinstance(found, type) else level_of(found) == level:
+        found = None if name in METRICS else _figure(suite, name)
+        if found is not None and hasattr(found, method):
             yield found
 
 
-def _figure(suite: Suite, name: str) -> Callable[..., Any]:
+def _figure(suite: Suite, name: str) -> type[Any]:
     where = f"suite {suite.name!r}, field 'metrics':"
     try:
         found = find_object("metric", name, {}, folder=suite.folder)
     except UsageError as error:
         raise UsageError(f"{where} {error.message}", remedy=error.remedy) from error
-    if not callable(found):
-        raise UsageError(f"{where} {name!r} is neither a class nor a function")
     if not isinstance(found, type):
-        problem = signature_problem(found)
-        if problem is not None:
-            raise UsageError(f"{where} the evaluator {name!r} {problem}")
-        return found
+        raise UsageError(f"{where} {name!r} is no class", remedy=f"name a class with `{'` or `'.join(_METHODS)}`")
     missing = [needed for needed in ("name", "version") if not hasattr(found, needed)]
     if not any(hasattr(found, method) for method in _METHODS):
         missing.append("` or `".join(_METHODS))

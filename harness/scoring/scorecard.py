@@ -2,11 +2,14 @@
 measures and diagnoses.
 """
 
+import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Final, Literal, Protocol, get_args
 
 from pydantic import Field
 
+from harness.errors import UsageError
 from harness.scoring.evidence import Evidence, Verdict
 from harness.scoring.rules.learned import RuleResult
 from harness.traces.outcomes import MEASURED, Cause, Outcome
@@ -304,3 +307,30 @@ def _failures(card: Scorecard) -> Iterator[tuple[str, bool, str]]:
         found = [one for one in card.diagnoses if one.failure == mode]
         if found:
             yield f"failure.{mode}", True, "; ".join(f"{one.kind}: {one.evidence}" for one in found)
+
+
+# Floors of figures, by which a run is good enough.
+
+SUCCESS: Final = "task_success"
+"""The share of measured trials whose checks all passed."""
+_FLOOR: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(\S+)\s*")
+
+
+def floor_of(floor: str) -> tuple[str, float]:
+    """Metric and value of `METRIC=VALUE`. Raises UsageError for anything else."""
+    found = _FLOOR.fullmatch(floor)
+    if found is None:
+        raise UsageError(
+            f"invalid floor {floor!r}: expected METRIC=VALUE", remedy="for example --fail-under task_success=0.9"
+        )
+    metric, text = found.groups()
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(
+            f"invalid floor {floor!r}: expected a number after `=`, found {text!r}",
+            remedy="for example task_success=0.9",
+        )
+    return metric, value

@@ -1,17 +1,16 @@
 """One trial's scorecard from its evidence: pure, so that a stored trial can be scored again by a later version."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar, get_args
+from typing import Final, TypeVar, get_args
 
 from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
-from harness.scoring.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
 from harness.scoring.evidence import BY_AGENT, MADE_UNMEASURABLE, Evidence, ReferenceState, Verdict, content_words
 from harness.scoring.findings.facts import BUILT_IN, diagnose
 from harness.scoring.metrics.efficiency import StepEfficiency, StepRatio
-from harness.scoring.registry import METRICS, NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
+from harness.scoring.registry import NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
 from harness.scoring.rules.events import row_of
 from harness.scoring.rules.learned import NO_RULES, RuleResult, Ruleset, ruleset_of
 from harness.scoring.scorecard import (
@@ -59,7 +58,7 @@ def unknown_because(scorer: object, evidence: Evidence) -> str | None:
 
 _BY_OPTIMUM: Final = frozenset({StepEfficiency.name, StepRatio.name})
 _T = TypeVar("_T")
-_Figure = Metric | RunMetric | ItemEvaluator | RunEvaluator
+_Figure = Metric | RunMetric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +68,8 @@ class Scorer:
     suite: Suite
     verifiers: Mapping[str, tuple[NamedVerifier, ...]]
     """Case id -> its checks, the suite's first."""
-    metrics: tuple[Metric | ItemEvaluator, ...]
-    run_metrics: tuple[RunMetric | RunEvaluator, ...]
+    metrics: tuple[Metric, ...]
+    run_metrics: tuple[RunMetric, ...]
     detectors: tuple[Detector, ...] = ()
     """The suite's own, beside the facts."""
     diagnoses: bool = True
@@ -114,7 +113,7 @@ class Scorer:
             verdict = _unreadable if trial.unreadable else _verdict
             verdicts = (*(verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
             complete = evidence.counted.model_copy(update={"verdicts": verdicts})
-            scores = _scores_from(self.metrics, complete)
+            scores = tuple(_trial_score(metric, complete) for metric in self.metrics)
             rules = self._ruled(complete)
             scores = (*scores, *rules_held(rules))
         else:
@@ -130,7 +129,7 @@ class Scorer:
         """The scorecard with updated values of the figures that depend on the best known success."""
         complete = evidence.counted.model_copy(update={"verdicts": card.verdicts})
         own = (metric for metric in self.metrics if metric.name in _BY_OPTIMUM)
-        fresh = {score.metric: score for score in _scores_from(own, complete)}
+        fresh = {metric.name: _trial_score(metric, complete) for metric in own}
         scores = tuple(fresh.get(score.metric, score) for score in card.scores)
         return card.model_copy(update={"scores": scores})
 
@@ -176,16 +175,9 @@ class Scorer:
             digest=trajectory.digest,
         )
 
-    @property
-    def reads_items(self) -> bool:
-        """Whether a figure over the whole run looks at the trials' outputs, which scorecards do not hold."""
-        return any(isinstance(metric, RunEvaluator) for metric in self.run_metrics)
-
-    def score_run(
-        self, scorecards: Sequence[Scorecard], items: Mapping[TrialKey, Item] | None = None
-    ) -> tuple[Score, ...]:
+    def score_run(self, scorecards: Sequence[Scorecard]) -> tuple[Score, ...]:
         """The figures over a whole run, from its scorecards in their fixed order."""
-        return tuple(score for metric in self.run_metrics for score in _run_score(metric, scorecards, items or {}))
+        return tuple(_run_score(metric, scorecards) for metric in self.run_metrics)
 
 
 def build_scorer(suite: Suite) -> Scorer:
@@ -297,51 +289,21 @@ def _cut(reason: str) -> str:
     return reason if left <= 0 else f"{reason[:half]}... ({left:,} characters left out) ...{reason[-half:]}"
 
 
-def _scores_from(metrics: Iterable[Metric | ItemEvaluator], evidence: Evidence) -> tuple[Score, ...]:
-    """What the metrics measure, in their order; all are measured before any score is made of it."""
-    every = tuple(metrics)
-    unknown = {metric.name: unknown_because(metric, evidence) for metric in every}
-    measured: list[Any] = []
-    for metric in every:
-        try:
-            if unknown[metric.name] is not None:
-                measured.append(None)
-            else:
-                measure = metric.scores if isinstance(metric, ItemEvaluator) else metric.measure
-                measured.append(measure(evidence))
-        except Exception as error:  # noqa: BLE001 - as above: unknown, with the reason, and the run goes on
-            measured.append(error)
-    found = zip(every, measured, strict=True)
-    return tuple(score for metric, one in found for score in _made_scores(metric, one, unknown[metric.name]))
-
-
-def _made_scores(metric: Metric | ItemEvaluator, measured: Any, unknown: str | None) -> tuple[Score, ...]:
+def _trial_score(metric: Metric, evidence: Evidence) -> Score:
+    unknown = unknown_because(metric, evidence)
     if unknown is not None:
-        return (_unknown(metric, unknown),)
+        return _unknown(metric, unknown)
     try:
-        if isinstance(measured, Exception):
-            raise measured
-        return _not_built_in(measured) if isinstance(metric, ItemEvaluator) else (_score_of(metric, *measured),)
-    except Exception as error:  # noqa: BLE001 - as above
-        return (_failed_score(metric, error),)
+        return _score_of(metric, *metric.measure(evidence))
+    except Exception as error:  # noqa: BLE001 - as above: unknown, with the reason, and the run goes on
+        return _failed_score(metric, error)
 
 
-def _not_built_in(scores: tuple[Score, ...]) -> tuple[Score, ...]:
-    taken = sorted({score.metric for score in scores} & METRICS.keys())
-    if taken:
-        raise ValueError(f"gives a figure the name of a built-in metric: {', '.join(taken)}")
-    return scores
-
-
-def _run_score(
-    metric: RunMetric | RunEvaluator, scorecards: Sequence[Scorecard], items: Mapping[TrialKey, Item]
-) -> tuple[Score, ...]:
+def _run_score(metric: RunMetric, scorecards: Sequence[Scorecard]) -> Score:
     try:
-        if isinstance(metric, RunEvaluator):
-            return metric.scores(scorecards, items)
-        return (_score_of(metric, *metric.measure_run(scorecards)),)
+        return _score_of(metric, *metric.measure_run(scorecards))
     except Exception as error:  # noqa: BLE001 - as above
-        return (_failed_score(metric, error),)
+        return _failed_score(metric, error)
 
 
 def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str) -> Score:

@@ -333,7 +333,7 @@ class Case(Frozen):
     routes: tuple[Route, ...] = ()
     """Which sub-agents should act in which turns; what the metric `routing` compares with."""
     expected_output: JsonValue = None
-    """The answer that is expected: the oracle replies with it, checks and evaluators compare with it."""
+    """The answer that is expected: the oracle replies with it, and checks compare with it."""
     expected: JsonValue = None
     """What the suite's own checks compare with; its shape is theirs."""
     probes: tuple[StateProbe, ...] = ()

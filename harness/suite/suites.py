@@ -204,8 +204,7 @@ class Suite(Frozen):
     """Verifiers that every case is checked with."""
     metrics: tuple[str, ...] = ()
     """What the suite's own code measures, beside what is built in: `file.py:Name`, `module:Name` or an entry point of
-    the group `harness.metric`. A class has `measure` (of a trial), `measure_run` (of a run) or `find` (failures); a
-    function is an evaluator, of a run if it takes `item_results`."""
+    the group `harness.metric`. A class has `measure` (of a trial), `measure_run` (of a run) or `find` (failures)."""
     secrets: tuple[str, ...] = ()
     """Names of environment variables whose values must never be stored."""
     drift: dict[str, tuple[AnswerRule, ...]] = {}

@@ -133,11 +133,18 @@ def test_a_check_that_breaks_cannot_tell_and_costs_no_other_verdict(
     assert card.verdicts[0].reason == "the check itself failed: own.py:23: KeyError: 'x'"
 
 
-@pytest.mark.parametrize(("name", "lacks"), [("Nothing", "`name`"), ("Idle", "`measure` or `measure_run` or `find`")])
-def test_a_class_that_is_no_metric_is_refused(suite: MakeSuite, tmp_path: Path, name: str, lacks: str) -> None:
-    (tmp_path / "own.py").write_text(f"{OWN}\nclass Idle:\n    name = version = 'x'\n")
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("Nothing", "has no `name`"),
+        ("Idle", "has no `measure` or `measure_run` or `find`"),
+        ("exact", "is no class"),
+    ],
+)
+def test_what_is_no_metric_is_refused(suite: MakeSuite, tmp_path: Path, name: str, problem: str) -> None:
+    (tmp_path / "own.py").write_text(f"{OWN}\nclass Idle:\n    name = version = 'x'\n\ndef exact(): ...\n")
 
-    with pytest.raises(UsageError, match=f"field 'metrics': 'own.py:{name}' has no {lacks}"):
+    with pytest.raises(UsageError, match=f"field 'metrics': 'own.py:{name}' {problem}"):
         build_scorer(suite(metrics=(f"own.py:{name}",)))
 
 

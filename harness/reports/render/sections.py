@@ -31,9 +31,8 @@ from harness.reports.units import (
     signed_points,
 )
 from harness.reports.units import chance as chance_words
-from harness.scoring.evaluators import SUCCESS
 from harness.scoring.registry import METRICS
-from harness.scoring.scorecard import MODES
+from harness.scoring.scorecard import MODES, SUCCESS
 from harness.scoring.statistics.correction import Corrected
 
 if TYPE_CHECKING:

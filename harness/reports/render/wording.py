@@ -16,9 +16,8 @@ from harness.reports.replay import MissedTool
 from harness.reports.summary import FailedCase, Rate, Summary, Unmeasured
 from harness.reports.units import UNKNOWN, dollars, percent, percent_between
 from harness.runs.store.manifest import RunManifest
-from harness.scoring.evaluators import SUCCESS
 from harness.scoring.registry import METRICS
-from harness.scoring.scorecard import EncodingFault
+from harness.scoring.scorecard import SUCCESS, EncodingFault
 
 if TYPE_CHECKING:
     from harness.reports.compare import Comparison

@@ -19,7 +19,7 @@ from harness.runs.trial.parallel import jobs_held, trials_held
 from harness.sandbox.environment import BASE_IMAGE, load_environment
 from harness.sandbox.local import has_own_packages
 from harness.sandbox.providers import provider_of
-from harness.scoring.evaluators import SUCCESS, floor_of
+from harness.scoring.scorecard import SUCCESS, floor_of
 from harness.suite.loading import load_stored_suite, load_suite
 from harness.suite.models import ModelMode, ToolMode
 from harness.suite.suites import Gates, Suite
