@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Every extra but chdb, which is twice the size of all others together: tests/production/chdb.lock has it.
-LOCKED := otlp github calibrate mcp clickhouse embeddings ray docs dev
+LOCKED := otlp github calibrate mcp clickhouse ray docs dev
 # Tests start the command thousands of times: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 

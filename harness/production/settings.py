@@ -71,13 +71,6 @@ class WatchSettings(Frozen):
     """Days with fewer sessions of a signal are joined with the next."""
 
 
-class ThemeSettings(Frozen):
-    """How failures are grouped into themes."""
-
-    text: Literal["shingles", "embeddings"] = "shingles"
-    """What texts are compared by: words and pairs of words, or vectors of a small model (extra `embeddings`)."""
-
-
 class ClickHouseSettings(Frozen):
     """Where records are stored in place of the store's own files: tables as the OpenTelemetry Collector's ClickHouse
     exporter makes them. What is there already is scored there; what the receiver takes is sent there.
@@ -122,8 +115,6 @@ class OnlineSettings(Frozen):
     """Attributes that name a session's category; the first that a span has."""
     watch: WatchSettings = WatchSettings()
     """What is watched for shifts."""
-    themes: ThemeSettings = ThemeSettings()
-    """How failures are grouped into themes; of runs too."""
     clickhouse: ClickHouseSettings | None = None
     """The records' tables in ClickHouse. Without it, they are files of the store."""
 

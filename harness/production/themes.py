@@ -9,10 +9,9 @@ from typing import Final
 from harness.disk import make_folder, write_atomically
 from harness.errors import HarnessError, UsageError
 from harness.production.failures import Population, run_population, store_populations
-from harness.production.grouping import FailureGroup, ThemeText, grouped, load_embedding
+from harness.production.grouping import FailureGroup, ThemeText, grouped
 from harness.production.ranking import AbsentTheme, DriftLink, Ranking, Theme, ThemesReport, day_of, scorer_kind
 from harness.production.session import session_origin
-from harness.production.settings import online_settings
 from harness.production.store import SessionStore
 from harness.runs.store.drift_report import drift_reports
 from harness.runs.store.folder import RunFolder
@@ -166,8 +165,7 @@ def _followed(project: Path, population: Population, *, remember: bool) -> tuple
     path = known_themes_path(project, population.suite, of_runs=population.is_of_run)
     with known_themes_lock(project) if remember else nullcontext():
         known = read_known_themes(path)
-        embed = load_embedding() if online_settings(project).themes.text == "embeddings" else None
-        groups = grouped(population.suite, population.failures, known.texts, of_run=population.is_of_run, embed=embed)
+        groups = grouped(population.suite, population.failures, known.texts, of_run=population.is_of_run)
         ranking = Ranking(population)
         themes = [ranking.theme(group) for group in groups]
         seen = {

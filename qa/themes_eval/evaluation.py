@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.production.failures import SEVERITIES, SessionFailure
-from harness.production.grouping import Embed, grouped
+from harness.production.grouping import grouped
 from qa.themes_eval.measures import adjusted_rand_index, purity
 from qa.themes_eval.planting import HOUR_NS, Planted, bases, planted_sessions
 from qa.themes_eval.wordings import Wordings
@@ -15,14 +15,12 @@ from qa.themes_eval.wordings import Wordings
 DAY_NS = 24 * HOUR_NS
 
 
-def evaluated(
-    data: Path, source: str, wordings: Wordings, *, count: int = 1000, seed: int = 1, embed: Embed | None = None
-) -> dict[str, Any]:
+def evaluated(data: Path, source: str, wordings: Wordings, *, count: int = 1000, seed: int = 1) -> dict[str, Any]:
     """Figures of one source."""
     found = bases(data, source)
     sessions = planted_sessions(found, wordings, count, seed)
     began = time.monotonic()
-    groups = grouped("shop", [failure for one in sessions for failure in one.failures], embed=embed)
+    groups = grouped("shop", [failure for one in sessions for failure in one.failures])
     seconds = time.monotonic() - began
     theme = _themes_of(groups)
     true = [one.cause for one in sessions]
@@ -39,17 +37,17 @@ def evaluated(
         "purity_by_criterion": round(purity(plain, true), 4),
         "adjusted_rand_index_by_criterion": round(adjusted_rand_index(plain, true), 4),
         "grouping_s": round(seconds, 2),
-        **_next_day(sessions, planted_sessions(found, wordings, count // 7, seed + 1, begin_ns=7 * DAY_NS), embed),
+        **_next_day(sessions, planted_sessions(found, wordings, count // 7, seed + 1, begin_ns=7 * DAY_NS)),
     }
 
 
-def _next_day(sessions: Sequence[Planted], new: Sequence[Planted], embed: Embed | None) -> dict[str, Any]:
+def _next_day(sessions: Sequence[Planted], new: Sequence[Planted]) -> dict[str, Any]:
     """A window of seven days moves by one: a seventh leaves, another comes."""
-    first = grouped("shop", [failure for one in sessions for failure in one.failures], embed=embed)
+    first = grouped("shop", [failure for one in sessions for failure in one.failures])
     kept = [one for one in sessions if one.failures[0].received_ns >= DAY_NS]
     window = [failure for one in (*kept, *new) for failure in one.failures]
-    with_book = grouped("shop", window, [group.text for group in first], embed=embed)
-    without = grouped("shop", window, embed=embed)
+    with_book = grouped("shop", window, [group.text for group in first])
+    without = grouped("shop", window)
     before = _themes_of(first)
     return {
         "next_day_same": len(kept),
