@@ -21,11 +21,11 @@ demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge ag
 demo-drift: install ## a service changes under its recordings: issues are filed, grow, stay quiet, and close by themselves
 	@$(BIN)/python -m qa.demo_drift
 
-demo-causes: install ## the step that made a trial fail, found by trying; what the suite does not notice
+demo-causes: install ## the step that made a trial fail, found by trying
 	@$(BIN)/python -m qa.demo_causes
 
 eval-causes: install ## planted causes: the exact step by intervention beside the detectors' guess
-	@$(BIN)/python -m tests.improve.causes.planted drive_thru drive_thru_talk basics library_desk grocery,40
+	@$(BIN)/python -m qa.counterfactual_eval.planted drive_thru drive_thru_talk basics library_desk grocery,40
 
 demo-view: demo ## the app over the demo's runs: prints a link and opens it; Ctrl-C ends it
 	@$(BIN)/harness view

@@ -94,7 +94,7 @@ _GROUPS: Final = {
         "record": "Run a suite against its real services and record their answers.",
         "merge": "Merge the shards of a run.",
         "score": "Score a stored run again without running its agent.",
-        "case": "Check, draft, mutate and import cases; make a case from a trial.",
+        "case": "Check, draft and import cases; make a case from a trial.",
         "tool": "List a suite's tools; update the stored listings of their sources.",
         "cassette": "Check, show and refresh recordings.",
     },

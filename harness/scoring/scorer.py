@@ -72,20 +72,12 @@ class Scorer:
     run_metrics: tuple[RunMetric, ...]
     detectors: tuple[Detector, ...] = ()
     """The suite's own, beside the facts."""
-    diagnoses: bool = True
-    """Whether facts, and what tools and models were used for, are evaluated too."""
     only_failed: bool = False
-    """Whether that is left out for trials that succeeded."""
+    """Whether facts are left out for trials that succeeded."""
     rules: Ruleset = NO_RULES
     """The suite's learned rules."""
     reference_states: Mapping[str, ReferenceState] = field(default_factory=dict)
     """Case id -> the state that its reference leaves, of the cases with a check that compares with it."""
-
-    def of_verdicts(self) -> "Scorer":
-        """The same checks without any metric or detector, which take most of the time: for trials of which only the
-        success is needed.
-        """
-        return replace(self.without_metrics(), detectors=(), diagnoses=False)
 
     def without_metrics(self) -> "Scorer":
         """The same checks, and detectors for trials that have failed, of which only the failures are reported."""
@@ -136,7 +128,7 @@ class Scorer:
     def _ruled(self, evidence: Evidence) -> tuple[RuleResult, ...]:
         """Of a trial with a replay miss, what the agent did until then: a call that nobody recorded is a change."""
         trial, case = evidence.trial, evidence.case
-        if not self.rules.rules or not self.diagnoses or trial.outcome not in (*MEASURED, "inconclusive"):
+        if not self.rules.rules or trial.outcome not in (*MEASURED, "inconclusive"):
             return ()
         ended = trial.outcome in MEASURED or all("probe" in miss for miss in trial.misses)
         row = row_of(evidence)
@@ -154,7 +146,7 @@ class Scorer:
     ) -> Scorecard:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
-        diagnosed = measured and self.diagnoses and not (self.only_failed and evidence.success)
+        diagnosed = measured and not (self.only_failed and evidence.success)
         return Scorecard(
             case_id=evidence.case.id,
             attempt=trial.attempt,
@@ -169,9 +161,9 @@ class Scorer:
             scores=scores,
             diagnoses=_diagnosed(evidence, self.detectors) if diagnosed else (),
             rules=rules,
-            tool_use=_as_far_as_known(tool_use, evidence) if self.diagnoses else (),
-            models=models(evidence) if self.diagnoses else (),
-            prompt=prompt(evidence) if self.diagnoses else None,
+            tool_use=_as_far_as_known(tool_use, evidence),
+            models=models(evidence),
+            prompt=prompt(evidence),
             digest=trajectory.digest,
         )
 

@@ -99,12 +99,6 @@ class Intervention(Frozen):
     asks_model: ModelChange | None = None
     """Another model, or other prompts, in the agent's requests to its model."""
 
-    @property
-    def changes_answer_alone(self) -> bool:
-        """Whether the trial is the same up to the agent's answer: nothing that the agent or a tool does is changed."""
-        acts = bool(self.edits or self.at_end or self.faults or self.lifts_faults or self.hint or self.asks_model)
-        return self.final_answer is not None and not acts
-
 
 class FedCall(Frozen):
     """A call that the agent must make again, and the recorded answer that it receives."""

@@ -46,7 +46,7 @@ PARTS: dict[str, list[str]] = {
     "the gateway": [str(FOLDER / "gateway.py")],
     "cassettes": [str(FOLDER / "cassettes.py")],
     "the scorer": [str(FOLDER / "scoring.py")],
-    "forks, causes and mutants": ["-m", "qa.bench.causes"],
+    "forks and causes": ["-m", "qa.bench.causes"],
     "importing a trace": [str(FOLDER / "importing.py")],
     "streams of models": ["-m", "qa.bench.model_streams"],
     "others": ["-m", "qa.bench.peers"],

@@ -2,8 +2,7 @@
 
     python -m qa.demo_causes
 
-Every line that begins with `$` is a command that a user can type. Afterwards the suite itself is tested: mutants of the
-agent show what its checks do not notice.
+Every line that begins with `$` is a command that a user can type.
 """
 
 import shlex
@@ -38,7 +37,6 @@ def main() -> None:
     if fork is None:
         sys.exit("no single step was found to be the cause")
     typed("explain", fork, CASE, "--width", "80")
-    typed("case", "mutate", "drive_thru", "--sandbox", "docker-warm", "--mutants", "4", "--only", "difficulty=easy")
     print(f"\n{time.monotonic() - began:.0f} s")
 
 

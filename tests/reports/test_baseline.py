@@ -18,8 +18,6 @@ from harness.reports.summarising import summarise_run
 from harness.reports.trend import trend
 from harness.runs.store.baseline import (
     baseline_of,
-    keep_mutation_score,
-    mutation_floor,
     read_baseline,
     write_baseline,
 )
@@ -208,13 +206,3 @@ def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
 def test_the_committed_baseline_is_of_the_suite_as_it_is(project: Path) -> None:
     suite = load_suite(project, "drive_thru")
     assert len(suite.cases) == len(read_baseline(project, "drive_thru", suite.digest).scorecards)
-
-
-def test_a_renewed_baseline_keeps_the_mutation_score_of_the_same_suite(make: Make, tmp_path: Path) -> None:
-    write_baseline(tmp_path, baseline_of(make("one", cases())))
-    keep_mutation_score(tmp_path, "s", 0.95, 40, "d" * 64)
-    write_baseline(tmp_path, baseline_of(make("two", cases(1))))
-    assert 0.95 == mutation_floor(tmp_path, "s", "d" * 64)
-    write_baseline(tmp_path, baseline_of(make("three", cases(), suite_digest="9" * 64)))
-    with pytest.raises(NotMeasured, match="--keep"):
-        mutation_floor(tmp_path, "s", "9" * 64)

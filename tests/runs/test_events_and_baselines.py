@@ -11,7 +11,6 @@ from harness.errors import ResultsError, UsageError
 from harness.judging.verdicts import Judgement
 from harness.runs.store.baseline import (
     baseline_of,
-    keep_mutation_score,
     latest_comparable,
     read_baseline,
     real_durations,
@@ -110,9 +109,8 @@ def test_the_file_of_a_baseline_has_a_line_a_trial_and_reads_the_same(
                 trial, spans, card = record(case, attempt)
                 run.commit(trial.model_copy(update={"duration_s": attempt + 0.1234567}), spans, card)
     path = write_baseline(tmp_path, baseline_of(run))
-    keep_mutation_score(tmp_path, "s", 0.5, 10, "d1")
     content = json.loads(path.read_text())
-    assert ["version", "manifest", "mutation", "durations", "scorecards"] == list(content)
+    assert ["version", "manifest", "durations", "scorecards"] == list(content)
     assert 4 == sum('"case_id"' in line and '"success"' in line for line in path.read_text().splitlines())
     kept = read_baseline(tmp_path, "s", "d1")
     assert {"b/1": 1.123457, "b/2": 2.123457, "a/1": 1.123457, "a/2": 2.123457} == kept.durations

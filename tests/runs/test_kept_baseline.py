@@ -1,18 +1,15 @@
 """The baseline that is kept of a run, and what refuses one."""
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.errors import HarnessError, NotMeasured, UsageError
+from harness.errors import NotMeasured, UsageError
 from harness.runs.store.baseline import (
     baseline_of,
-    keep_mutation_score,
-    mutation_floor,
     read_baseline,
     write_baseline,
 )
@@ -60,21 +57,6 @@ def test_a_baseline_that_stores_every_default_is_read_and_rewritten_without_them
     assert short == write_baseline(tmp_path, read_baseline(tmp_path, "s", "d1")).read_bytes()
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-def test_a_mutation_score_that_is_no_number_is_neither_kept_nor_read(
-    run: RunFolder, tmp_path: Path, number: float
-) -> None:
-    path = write_baseline(tmp_path, baseline_of(run, 1))
-    with pytest.raises(ValueError, match="score"):
-        keep_mutation_score(tmp_path, "s", number, 40, "d1")
-    keep_mutation_score(tmp_path, "s", 0.5, 40, "d1")
-    stored = json.loads(path.read_text())
-    stored["mutation"]["score"] = number
-    path.write_text(json.dumps(stored))
-    with pytest.raises(HarnessError, match="score"):
-        mutation_floor(tmp_path, "s", "d1")
-
-
 def test_a_run_that_measured_nothing_is_no_baseline_whatever_is_allowed(
     runs: Path, manifest: Manifest, record: Record
 ) -> None:
@@ -84,30 +66,11 @@ def test_a_run_that_measured_nothing_is_no_baseline_whatever_is_allowed(
             baseline_of(run, 4)
 
 
-def test_a_mutation_score_stays_with_the_suite_and_goes_with_it(run: RunFolder, tmp_path: Path) -> None:
-    write_baseline(tmp_path, baseline_of(run, 1))
-    with pytest.raises(NotMeasured) as missing:
-        mutation_floor(tmp_path, "s", "d1")
-    assert "--keep" in str(missing.value.remedy)
-    keep_mutation_score(tmp_path, "s", 0.97654, 40, "d1")
-    assert 0.9765 == mutation_floor(tmp_path, "s", "d1")
-    write_baseline(tmp_path, baseline_of(run, 1))
-    assert 0.9765 == mutation_floor(tmp_path, "s", "d1")
-    other = baseline_of(run, 1)
-    write_baseline(
-        tmp_path, other.model_copy(update={"manifest": other.manifest.model_copy(update={"suite_digest": "d2"})})
-    )
-    with pytest.raises(NotMeasured):
-        mutation_floor(tmp_path, "s", "d2")
-
-
-def test_no_score_and_an_outdated_or_missing_baseline_are_refused(run: RunFolder, tmp_path: Path) -> None:
+def test_an_outdated_or_missing_baseline_are_refused(run: RunFolder, tmp_path: Path) -> None:
     for digest in ("d1", None):
         with pytest.raises(NotMeasured):
             read_baseline(tmp_path, "s", digest)
     path = write_baseline(tmp_path, baseline_of(run, 1))
-    with pytest.raises(NotMeasured):
-        keep_mutation_score(tmp_path, "s", None, 0, "d1")
     with pytest.raises(NotMeasured):
         read_baseline(tmp_path, "s", "d2")
     assert "run" == read_baseline(tmp_path, "s").manifest.run

@@ -75,15 +75,15 @@ def test_a_blank_text_is_no_answer_and_any_other_value_is(evidence: Build, answe
     assert answered == evidence(answer=answer).answered
 
 
-def test_a_scorer_of_verdicts_alone_gives_the_same_success_and_no_figures(
+def test_a_scorer_without_metrics_gives_the_same_success_and_no_figures(
     suite: Callable[..., Any], evidence: Build
 ) -> None:
     checks = (CheckSpec.model_validate({"name": "c", **CHECKS["required"]}),)
     scorer = build_scorer(suite(checks=checks))
     loop = [("find", {"query": "x"})] * 3
-    whole, quick = scorer.score(evidence(loop)), scorer.of_verdicts().score(evidence(loop))
+    whole, quick = scorer.score(evidence(loop)), scorer.without_metrics().score(evidence(loop))
     assert (False, whole.verdicts) == (quick.success, quick.verdicts)
-    assert ((), (), ()) == (quick.scores, quick.diagnoses, quick.tool_use)
+    assert ((), whole.diagnoses) == (quick.scores, quick.diagnoses)
     assert {"loop_trap", "other"} >= {one.failure for one in whole.diagnoses} > set()
     versions = scorer.versions
     assert versions == dict(sorted(versions.items()))

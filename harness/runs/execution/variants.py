@@ -35,7 +35,6 @@ from harness.suite.interventions import TrialVariant
 from harness.suite.models import ToolMode
 from harness.suite.suites import Suite
 from harness.traces.outcomes import MEASURED
-from harness.traces.trajectory import with_final_answer
 
 
 class VariantStates:
@@ -184,19 +183,6 @@ class VariantBench:
     def _end_sandboxes(self) -> None:
         end_sandboxes(self._runner)
 
-    def with_answer(self, result: VariantResult, variant: TrialVariant) -> VariantResult:
-        """What the trial would have been with the variant's final answer alone: a trial is not run for it, because only
-        that answer differs. Its checks are evaluated again.
-        """
-        assert variant.final_answer is not None
-        done, case = result.scored, result.request.case
-        changed = with_final_answer(done.trial.trajectory, variant.final_answer)
-        trial = done.trial.model_copy(update={"trajectory": changed})
-        evidence = Evidence(case=case, trial=trial, tools=self.suite.tools, end_state_archive=done.archive)
-        card = self._scorer(case).score(evidence)
-        request = replace(result.request, variant=variant)
-        return VariantResult(request=request, scored=replace(done, trial=trial, card=card))
-
     def keep(self, results: Sequence[VariantResult], name: str | None = None) -> RunFolder:
         """Stores results as a run of their own in `VARIANTS_FOLDER`, and gives the run folder, closed for writing.
 
@@ -268,23 +254,16 @@ class VariantBench:
 
 
 @contextmanager
-def open_variants(
-    plan: RunPlan, say: Say, *, evaluated: Literal["all", "causes", "verdicts"] = "all"
-) -> Iterator[VariantBench]:
+def open_variants(plan: RunPlan, say: Say, *, evaluated: Literal["all", "causes"] = "all") -> Iterator[VariantBench]:
     """Opens the world of a plan for variants. Raises what `run_plan` raises before its first trial.
 
-    `evaluated`: of each trial, besides its checks: metrics and detectors, detectors if it has failed (`causes`), or
-    nothing. The answers of live tools are stored for `all` alone.
+    `evaluated`: of each trial, besides its checks: metrics and detectors, or detectors if it has failed (`causes`). The
+    answers of live tools are stored for `all` alone.
     """
     plan = replace(plan, variants={})
     name = f"variants-{plan.created.strftime('%Y%m%d-%H%M%S-%f')}"
     job = prepare(plan).job(name, say)
-    narrowed: dict[str, Callable[[Scorer], Scorer]] = {
-        "all": lambda scorer: scorer,
-        "causes": Scorer.without_metrics,
-        "verdicts": Scorer.of_verdicts,
-    }
-    narrow = narrowed[evaluated]
+    narrow: Callable[[Scorer], Scorer] = Scorer.without_metrics if evaluated == "causes" else lambda scorer: scorer
     job = replace(job, scorer=narrow(job.scorer))
     with ExitStack() as stack:
         files = stack.enter_context(temporary_folder())

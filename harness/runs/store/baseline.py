@@ -5,10 +5,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
-
 from harness.disk import write_atomically
-from harness.errors import InvalidDocument, NotMeasured, ResultsError, UsageError
+from harness.errors import NotMeasured, ResultsError, UsageError
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Scorecard
@@ -43,22 +41,11 @@ FOLDER = "baselines"
 _LONGEST_REASON = 200
 
 
-class KeptMutationScore(Frozen):
-    """The mutation score of the suite when it was stored."""
-
-    score: float = Field(allow_inf_nan=False)
-    """The share of detected mutants, without equivalent ones."""
-    mutants: int
-    """All that were made."""
-
-
 class Baseline(Frozen):
     """The stored results of a run: every verdict and value, without evidence, explanations and steps."""
 
     version: Literal[1] = 1
     manifest: RunManifest
-    mutation: KeptMutationScore | None = None
-    """None: the suite was not mutated since the baseline was set."""
     scorecards: tuple[Scorecard, ...]
     durations: dict[str, float] = {}
     """`case/attempt` -> duration in seconds; empty for a replay, whose durations have no meaning."""
@@ -90,38 +77,10 @@ def baseline_path(project: Path, suite: str) -> Path:
 
 
 def write_baseline(project: Path, baseline: Baseline) -> Path:
-    """An earlier baseline of the suite is replaced; its mutation score stays if the suite is the same."""
+    """An earlier baseline of the suite is replaced."""
     path = baseline_path(project, baseline.manifest.suite)
-    if baseline.mutation is None:
-        baseline = baseline.model_copy(update={"mutation": _kept_mutation(project, baseline.manifest)})
     write_atomically(path, _baseline_text(baseline).encode("ascii"))
     return path
-
-
-def _kept_mutation(project: Path, manifest: RunManifest) -> KeptMutationScore | None:
-    try:
-        return read_baseline(project, manifest.suite, manifest.suite_digest).mutation
-    except (NotMeasured, InvalidDocument):
-        return None  # `baseline` also replaces a damaged baseline
-
-
-def keep_mutation_score(project: Path, suite: str, score: float | None, mutants: int, suite_digest: str) -> Path:
-    """Adds the score to the suite's baseline; raises NotMeasured if there is no score, or no baseline of it."""
-    if score is None:
-        raise NotMeasured(f"suite {suite!r} has no mutation score: no mutant was counted")
-    known = read_baseline(project, suite, suite_digest)
-    kept = KeptMutationScore(score=round(score, 4), mutants=mutants)
-    return write_baseline(project, known.model_copy(update={"mutation": kept}))
-
-
-def mutation_floor(project: Path, suite: str, suite_digest: str) -> float:
-    """The score that the baseline has; raises NotMeasured if it has none."""
-    known = read_baseline(project, suite, suite_digest).mutation
-    if known is None:
-        raise NotMeasured(
-            f"the baseline of {suite!r} has no mutation score", remedy=f"harness case mutate {suite} --keep"
-        )
-    return known.score
 
 
 def read_baseline(project: Path, suite: str, suite_digest: str | None = None) -> Baseline:
@@ -165,11 +124,8 @@ def _baseline_text(baseline: Baseline) -> str:
     plain = baseline.manifest.model_dump(mode="json", exclude_defaults=True)
     head = ",\n".join(f" {json.dumps(name)}: {_json_line(plain[name])}" for name in sorted(plain))
     lines = ",\n".join(_json_line(card.model_dump(mode="json", exclude_defaults=True)) for card in baseline.scorecards)
-    mutation = (
-        "" if baseline.mutation is None else f'"mutation": {_json_line(baseline.mutation.model_dump(mode="json"))},\n'
-    )
     durations = f'"durations": {_json_line(baseline.durations)},\n' if baseline.durations else ""
-    return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n{mutation}{durations}"scorecards": [\n{lines}\n]\n}}\n'
+    return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n{durations}"scorecards": [\n{lines}\n]\n}}\n'
 
 
 def _json_line(value: object) -> str:

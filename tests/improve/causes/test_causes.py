@@ -1,4 +1,4 @@
-"""Causes are found by trying, and mutants by what they leave behind."""
+"""Causes are found by trying."""
 
 import json
 import re
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from harness.improve.blame import BlameRequest, CauseSearch
-from harness.improve.mutants import Mutating, mutants, pool_of
 from harness.improve.repairs import repairs
 from harness.improve.subject import open_subject_of
 from harness.reports.pages.files import html_report
@@ -23,6 +22,7 @@ from harness.scoring.alignment import deviations_from_reference, deviations_from
 from harness.suite.cases import Case, ReferenceCall
 from harness.suite.interventions import FedCall, Intervention, Invocation, TrialVariant
 from harness.suite.loading import load_suite
+from qa.counterfactual_eval.mutants import Mutating, mutants, pool_of
 from tests.improve.causes.conftest import LOCAL
 from tests.walks.conftest import Walk
 
@@ -261,53 +261,6 @@ def test_a_cause_is_shown_beside_the_symptom_and_with_both_branches(basics: Walk
     page = html_report(basics.folder, RunFolder.open(basics.folder / "runs" / "naive"))
     assert "Cause by intervention" in page
     assert f"With the change it succeeds in {found['cause']['mended']} of" in page
-
-
-@pytest.mark.slow
-def test_a_suite_that_notices_less_has_a_hole_with_a_check_that_closes_it(basics: Walk) -> None:
-    cases = basics.folder / "suites" / "basics" / "cases.yaml"
-    before = cases.read_text()
-    cases.write_text(before[: before.index("    - name: booked")])
-    words = ("--case", CASE, *LOCAL, "--live", "tools", "--mutants", "4", "--min-mutation-score", "1", "--json")
-    try:
-        gated = basics("case", "mutate", "basics", *words, status=1)
-    finally:
-        cases.write_text(before)
-    report = json.loads(gated.stdout)
-    total = report["total"]
-    assert total["mutants"] == total["noticed"] + total["unnoticed"] + total["equivalent"] + total["unmeasured"]
-    assert report["holes"]
-    assert {"rules"} == {hole["proposal"]["verifier"] for hole in report["holes"] if hole["operator"] == "call_doubled"}
-    assert "gate mutation_score >= 1: fails" in gated.stderr
-
-
-@pytest.mark.slow
-def test_a_score_is_kept_where_there_is_a_baseline_and_says_of_how_many_cases_it_is(basics: Walk) -> None:
-    words = ("case", "mutate", "basics", "--case", CASE, *LOCAL, "--live", "tools", "--mutants", "1", "--keep")
-    without = basics(*words, status=3)
-    assert "harness baseline" in without.stderr
-    assert "mutation score" not in without.stdout  # it is told before anything is run
-    basics("baseline", "good", "--allow-unmeasured", "4")
-    assert "covers 1 of 5 cases" in basics(*words).stderr
-
-
-@pytest.mark.slow
-def test_an_answer_that_was_changed_is_judged_as_if_its_trial_had_been_run(basics: Walk) -> None:
-    options = RunOptions(suite="basics", cases=(CASE, "arithmetic"), tools="live", sandbox="local")
-    with open_variants(plan_of(basics.folder, options), lambda _: None, evaluated="verdicts") as bench:
-        case = next(case for case in bench.suite.cases if case.id == "arithmetic")
-        plain = bench.run([VariantRequest(case=case)])[0]
-        trial, tools = plain.scored.trial, bench.suite.tools
-        made = mutants(Mutating(case=case, trial=trial, tools=tools, pool=pool_of([trial], [case], tools)))
-        changed = [one.intervention for one in made if one.intervention.changes_answer_alone]
-        variant = TrialVariant(interventions=(changed[0],))
-        run, before = bench.run([VariantRequest(case=case, variant=variant)])[0], bench.trials_run
-        told = bench.with_answer(plain, variant)
-    assert ["number_changed"] == [one.operator for one in made if one.intervention.changes_answer_alone]
-    assert (False, before) == (told.success, bench.trials_run)
-    assert run.scored.card.verdicts == told.scored.card.verdicts
-    assert run.scored.trial.trajectory.digest == told.scored.trial.trajectory.digest
-    assert () == told.scored.card.scores
 
 
 def call(tool: str, step: int, **arguments: object) -> FedCall:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.improve.causes.planted.__main__ import BASES, Figures, Plan, measured
+from qa.counterfactual_eval.planted import BASES, Figures, Plan, measured
 from tests.walks.conftest import Walk
 
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
 """Forks without a change: passing trials played again up to every step, and what that costs beside a whole trial.
 
-    python -m tests.improve.causes.forks [--sandbox docker-warm] [--most 50] SUITE[:AGENT] ...
+    python -m qa.counterfactual_eval.forks [--sandbox docker-warm] [--most 50] SUITE[:AGENT] ...
 
 A fork is the same where its trajectory is the parent's, byte for byte. Whole trials run between the forks, so that both
 meet the same machine; the cost is the ratio of the median durations.
@@ -20,7 +20,7 @@ from harness.runs.plan.planning import plan_of
 from harness.runs.store.folder import RunFolder
 from harness.suite.loading import load_suite
 
-PROJECT = Path(__file__).resolve().parents[3]
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Planted causes: trials in which exactly one step was made wrong at the gateway, and what names that step.
 
-    python -m tests.improve.causes.planted [--most 100] [--json FILE] SUITE[:AGENT][,MOST] ...
+    python -m qa.counterfactual_eval.planted [--most 100] [--json FILE] SUITE[:AGENT][,MOST] ...
 
 Of each suite the agent's passing trials are mutated; a mutant that fails and in which one step is wrong is a planted
 trial. `blame` is asked once with the reference alone and once with a passing trial of the case too; the detectors'
@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import median
 
 from harness.improve.blame import BlameRequest, CauseSearch
-from harness.improve.mutants import Mutant, Mutating, mutants, pool_of
 from harness.improve.subject import StoredSubject, open_subject_of
 from harness.runs.execution.variants import VariantBench, VariantRequest, open_variants, variant_tool_mode
 from harness.runs.plan.plan import RunOptions
@@ -29,9 +28,10 @@ from harness.suite.interventions import TrialVariant
 from harness.suite.loading import load_suite
 from harness.suite.models import ModelMode
 from harness.traces.trial import Trial
+from qa.counterfactual_eval.mutants import Mutant, Mutating, mutants, pool_of
 from qa.counterfactual_eval.rule_models import answered_by_rules
 
-PROJECT = Path(__file__).resolve().parents[4]
+PROJECT = Path(__file__).resolve().parents[2]
 BESIDE = frozenset({"call_dropped", "read_skipped", "policy_step_left_out", "stopped_early"})
 BASES = ("reference", "passing trial")
 LONG = 20
