@@ -13,8 +13,8 @@ from harness.traces.outcomes import MEASURED
 from harness.traces.trajectory import Step, Trajectory
 from harness.values import Frozen, digest_of
 
-Group = Literal["argument_encoding", "invalid_arguments", "failure_mode", "outcome"]
-"""In the order of the page: encodings change first where a base model does."""
+Group = Literal["invalid_arguments", "failure_mode", "outcome"]
+"""In the order of the page: arguments change first where a base model does."""
 
 _EXAMPLES = 3
 _TELLING = 40
@@ -179,8 +179,6 @@ def _system_message(trajectory: Trajectory, step: Step) -> str | None:
 
 
 def _faults(use: ToolUse) -> Iterator[Key]:
-    for encoding in use.encodings:
-        yield "argument_encoding", encoding
     for fault in use.invalid:
         yield "invalid_arguments", fault
 

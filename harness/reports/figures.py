@@ -3,13 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, TypeVar, get_args
+from typing import Final, Literal, get_args
 
 from harness.reports.durations import Spread
 from harness.scoring.rules.learned import RuleResult
 from harness.scoring.scorecard import (
     Diagnosis,
-    EncodingFault,
     Failure,
     ParameterFault,
     Score,
@@ -128,7 +127,6 @@ def _place(card: Scorecard, step: int | None) -> str:
 
 # The table by tool: the number of calls, their faults, and their results.
 
-_Kind = TypeVar("_Kind", ParameterFault, EncodingFault)
 _Uses = list[tuple[Scorecard, ToolUse]]
 _MOST_CHOSEN: Final = 100
 """Names that the agent chose, with rows of their own."""
@@ -147,8 +145,6 @@ class ToolRow(Frozen):
     """Wrong selections; see the metric `tool_selection`."""
     invalid: dict[ParameterFault, int]
     """Calls by what is wrong with their arguments."""
-    encodings: dict[EncodingFault, int] = {}
-    """Calls by how an argument that is right in substance is written wrongly."""
     errors: int
     recovered: int
     faults: int
@@ -215,7 +211,6 @@ def _row(name: str, own: _Uses) -> ToolRow:
         trials=len({(card.case_id, card.attempt) for card, _ in own}),
         wrong=sum(use.wrong for use in uses),
         invalid=_summed(use.invalid for use in uses),
-        encodings=_summed(use.encodings for use in uses),
         errors=sum(use.errors for use in uses),
         recovered=sum(use.recovered for use in uses),
         faults=sum(use.faults for use in uses),
@@ -224,8 +219,8 @@ def _row(name: str, own: _Uses) -> ToolRow:
     )
 
 
-def _summed(counts: Iterable[Mapping[_Kind, int]]) -> dict[_Kind, int]:
-    total: Counter[_Kind] = Counter()
+def _summed(counts: Iterable[Mapping[ParameterFault, int]]) -> dict[ParameterFault, int]:
+    total: Counter[ParameterFault] = Counter()
     for one in counts:
         total.update(one)
     return dict(sorted(total.items()))

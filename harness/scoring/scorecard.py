@@ -103,14 +103,6 @@ ParameterFault = Literal["unparsed", "unknown", "missing", "wrong_type", "out_of
 out; another JSON type than declared; a value outside what the schema allows (enum, bounds, pattern, length); else."""
 
 
-EncodingFault = Literal[
-    "json_as_text", "value_as_text", "json_for_text", "value_for_text", "list_of_one", "one_without_list"
-]
-"""How an argument that is right in substance is written otherwise than declared: an object or a list as text; a number
-or truth value as text; an object or a list if text is declared; a number or truth value there; a single value inside
-a list; and a single value if a list is declared."""
-
-
 class ToolUse(Frozen):
     """How one tool was used in a trial, by the model that called it."""
 
@@ -126,8 +118,6 @@ class ToolUse(Frozen):
     """Calls that `tool_selection` counts as wrong."""
     invalid: dict[ParameterFault, int] = {}
     """Calls by what is wrong with their arguments, each under its first fault in the order of the kinds."""
-    encodings: dict[EncodingFault, int] = {}
-    """Calls by how an argument that is right in substance is written wrongly, each under the first; see `encodings`."""
     errors: int = 0
     """Answered with an error; misses and refusals by the step limit are not among them."""
     recovered: int = 0

@@ -1,20 +1,14 @@
-"""The tools of a trial's calls: which choices were right, errors of encoding, and the table by tool."""
+"""The tools of a trial's calls: which choices were right, and the table by tool."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
-from pydantic import JsonValue
-
-from harness.scoring.arguments import argument_faults, call_keys
-from harness.scoring.evidence import Evidence, calls_of, once
+from harness.scoring.arguments import argument_faults
+from harness.scoring.evidence import Evidence, once
 from harness.scoring.findings.recovery import recoveries
-from harness.scoring.json_values import differences, parsed_json
-from harness.scoring.reference_calls import reference_keys
-from harness.scoring.scorecard import EncodingFault, ParameterFault, ToolUse
-from harness.suite.cases import ReferenceCall
-from harness.suite.tools import ToolSpec
+from harness.scoring.scorecard import ParameterFault, ToolUse
 from harness.traces.trajectory import Observation, Step, ToolCall, ToolErrorType
 from harness.values import digest_of
 
@@ -69,112 +63,6 @@ def choices(evidence: Evidence) -> tuple[Chosen, ...]:
     )
 
 
-# Arguments that are correct in substance and wrong in encoding: the first symptom of a change of the base model.
-#
-# Detected by the tool's schema: a value of another type than declared, which has that type once it is read as JSON,
-# written as text, or put into or taken out of a list. Detected by the case's reference, if the schema allows the value:
-# a call that differs from one of the reference's in such encodings alone.
-
-_TYPES: Final = {
-    type(None): "null", bool: "boolean", str: "string", dict: "object", list: "array", int: "integer", float: "integer"
-}  # fmt: skip
-_MOST: Final = 40
-"""The number of calls of the reference that a call is compared with."""
-
-
-def _encoding_faults(evidence: Evidence, invalid: Collection[int]) -> Mapping[int, EncodingFault]:
-    """The first wrong encoding of each call that has one, by the call's identity. `invalid`: those of the calls whose
-    schema refuses them.
-    """
-    tools = {tool.name: tool for tool in evidence.tools}
-    reference = (evidence.case.reference or ())[:_MOST]
-    keys, wanted, calls = call_keys(evidence), set(reference_keys(evidence)), calls_of(evidence)
-    found: dict[int, EncodingFault] = {}
-    for call in calls:
-        fault: EncodingFault | None = None
-        if id(call) in invalid:
-            fault = _by_schema(tools[call.name], call)
-        elif reference and keys[id(call)] not in wanted:
-            fault = _by_reference(reference, call)
-        if fault is not None:
-            found[id(call)] = fault
-    return found
-
-
-def _by_schema(tool: ToolSpec, call: ToolCall) -> EncodingFault | None:
-    properties = tool.parameters.get("properties")
-    if not isinstance(properties, dict):
-        return None
-    for name, value in (call.arguments or {}).items():
-        schema = properties.get(name)
-        if isinstance(schema, dict):
-            fault = _fault(value, _declared_types(schema))
-            if fault is not None:
-                return fault
-    return None
-
-
-def _by_reference(reference: Sequence[ReferenceCall], call: ToolCall) -> EncodingFault | None:
-    for wanted in reference:
-        if wanted.tool == call.name and wanted.arguments.keys() == (call.arguments or {}).keys():
-            unlike = differences(wanted.arguments, call.arguments or {})
-            if unlike and all(one.encoding for one in unlike):
-                return _fault(unlike[0].found, (_type(unlike[0].expected),)) or "json_as_text"
-    return None
-
-
-def _fault(value: JsonValue, declared: Sequence[str]) -> EncodingFault | None:
-    if not declared or value is None or _is_of_type(value, declared):
-        return None
-    opened = _parsed_text(value)
-    if opened is not None and _is_of_type(opened, declared):
-        return "json_as_text" if isinstance(opened, dict | list) else "value_as_text"
-    if isinstance(value, list) and len(value) == 1 and _is_of_type(value[0], declared):
-        return "list_of_one"
-    if "array" in declared:
-        return "one_without_list"
-    if "string" not in declared:
-        return None
-    return "json_for_text" if isinstance(value, dict | list) else "value_for_text"
-
-
-def _parsed_text(value: JsonValue) -> JsonValue:
-    """What a text holds as JSON; None if it is none, or is a text again."""
-    if not isinstance(value, str):
-        return None
-    try:
-        opened = parsed_json(value)
-    except ValueError:
-        return None
-    return None if isinstance(opened, str) else opened
-
-
-def _is_of_type(value: JsonValue, declared: Sequence[str]) -> bool:
-    own = _type(value)
-    return own in declared or (own == "integer" and "number" in declared)
-
-
-def _declared_types(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """The names of the types that a schema accepts; empty if it does not declare them directly."""
-    declared = schema.get("type")
-    if isinstance(declared, str):
-        return (declared,)
-    if isinstance(declared, list):
-        return tuple(one for one in declared if isinstance(one, str))
-    branches = schema.get("anyOf")
-    if not isinstance(branches, list):
-        return ()
-    parts = [_declared_types(branch) if isinstance(branch, dict) else () for branch in branches]
-    return tuple(one for part in parts for one in part) if all(parts) else ()
-
-
-def _type(value: JsonValue) -> str:
-    if isinstance(value, float) and not value.is_integer():
-        return "number"
-    return _TYPES[type(value)]
-
-
-_Kind = TypeVar("_Kind", ParameterFault, EncodingFault)
 _MOST_UNDECLARED: Final = 100
 """Names that the suite does not declare, which an agent chooses, with rows of their own; the rest shares one."""
 _OTHERS: Final = "other names"
@@ -225,10 +113,10 @@ def prompt(evidence: Evidence) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Known:
-    """What is known of the trial's calls; the first two by the call's identity."""
+    """What is known of the trial's calls."""
 
     faults: Mapping[int, tuple[ParameterFault, str]]
-    encodings: Mapping[int, EncodingFault]
+    """By the call's identity."""
     seen: Mapping[str, Observation]
     recovered: frozenset[tuple[int, str]]
     """Step and tool of the errors that the agent got over."""
@@ -236,11 +124,8 @@ class _Known:
 
 def _known_faults(evidence: Evidence) -> _Known:
     trajectory = evidence.trial.trajectory
-    has_arguments = "arguments" not in trajectory.uncaptured
-    faults = argument_faults(evidence) if has_arguments else {}
     return _Known(
-        faults=faults,
-        encodings=_encoding_faults(evidence, faults) if has_arguments else {},
+        faults=argument_faults(evidence) if "arguments" not in trajectory.uncaptured else {},
         seen=trajectory.observations,
         recovered=frozenset((one.step, one.tool) for one in recoveries(evidence) if one.recovered),
     )
@@ -258,7 +143,6 @@ def _use(own: list[Chosen], known: _Known, *, tool: str, model: str | None, unde
         calls=len(own),
         wrong=sum(one.choice == "wrong" for one in own),
         invalid=_counts_by_kind(known.faults[id(one.call)][0] for one in own if id(one.call) in known.faults),
-        encodings=_counts_by_kind(known.encodings[id(one.call)] for one in own if id(one.call) in known.encodings),
         errors=len(errors),
         recovered=sum((one.step.index, one.call.name) in known.recovered for one in errors),
         faults=sum(saw.injected is not None for _, saw in observed),
@@ -267,7 +151,7 @@ def _use(own: list[Chosen], known: _Known, *, tool: str, model: str | None, unde
     )
 
 
-def _counts_by_kind(kinds: Iterable[_Kind]) -> dict[_Kind, int]:
+def _counts_by_kind(kinds: Iterable[ParameterFault]) -> dict[ParameterFault, int]:
     found = list(kinds)  # mostly none
     return dict(sorted(Counter(found).items())) if found else {}
 

@@ -69,16 +69,15 @@ def kinds_of(card: Card, store: Any, before: dict[str, Any], after: dict[str, An
     return list(failure_kinds(list(zip(old, new, strict=True)), store(new, **seen), files))
 
 
-def test_encodings_come_first_and_each_kind_names_what_it_touches(card: Card, stored: Any) -> None:
+def test_arguments_come_first_and_each_kind_names_what_it_touches(card: Card, stored: Any) -> None:
     after = {
-        "tool_use": (ToolUse(tool="add", calls=1, encodings={"json_as_text": 1}, invalid={"wrong_type": 1}),),
+        "tool_use": (ToolUse(tool="add", calls=1, invalid={"wrong_type": 1}),),
         "diagnoses": (finding("wrong_write", 1),),
     }
     found = kinds_of(card, stored, {}, after)
     cart = ({"add": 3}, {"cart": 3}, {"prompts/cart.md": 3})
     search = ({"find": 3}, {"search": 3}, {"prompts/search.md": 3})
     assert [
-        ("argument_encoding", "json_as_text", *cart),
         ("invalid_arguments", "wrong_type", *cart),
         ("failure_mode", "wrong_write", *search),
     ] == [(one.group, one.kind, one.tools, one.agents, one.prompts) for one in found]

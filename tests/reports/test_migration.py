@@ -21,12 +21,12 @@ from harness.traces.trial import Trial
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]
 WIDE = ("task_success=0.5",)
-LIST_AS_TEXT = (ToolUse(tool="add", calls=1, encodings={"json_as_text": 1}),)
+LIST_AS_TEXT = (ToolUse(tool="add", calls=1, invalid={"wrong_type": 1}),)
 
 
 @pytest.fixture
 def store(tmp_path: Path, card: Card, manifest: Manifest) -> Callable[..., RunFolder]:
-    """A run with one trial for each mark: `.` succeeds, `x` fails by an argument's encoding, `?` is undecided."""
+    """A run with one trial for each mark: `.` succeeds, `x` fails by an argument's type, `?` is undecided."""
 
     def build(run: str, marks: str, costs: tuple[float, ...] = (), **fields: Any) -> RunFolder:
         cards = [
@@ -119,14 +119,14 @@ def test_the_trials_that_were_lost_are_named_with_the_kind_of_failure_that_they_
     for words in ("c2/1 is undecided now", "c0/1 now fails", "not now: 3; trials that pass only now: 1"):
         assert words in text
     # one trial lost the failure and two got it: 2 of 6 before, 3 of 6 now
-    assert ["2 of 6", "3 of 6", "more"] == row(found, "argument encoding")[1:4]
-    assert "c0/1" == row(found, "argument encoding")[5]
-    assert "- tool add: argument encoding: JSON written as text (3)" in text
+    assert ["2 of 6", "3 of 6", "more"] == row(found, "invalid arguments")[1:4]
+    assert "c0/1" == row(found, "invalid arguments")[5]
+    assert "- tool add: invalid arguments: wrong type (3)" in text
     assert "- agent: aaaaaaaaaaaa → bbbbbbbbbbbb" in text
     stream = io.StringIO()
     Console(file=stream, width=200).print(migration_view(found))
-    assert "  tool add: argument encoding: JSON written as text (3)" in stream.getvalue().splitlines()
-    assert "new" == row(migrated(store("a", "." * 6), store("b", "x" * 6)), "argument encoding")[3]
+    assert "  tool add: invalid arguments: wrong type (3)" in stream.getvalue().splitlines()
+    assert "new" == row(migrated(store("a", "." * 6), store("b", "x" * 6)), "invalid arguments")[3]
 
 
 def test_a_page_without_losses_says_so_and_a_long_one_is_cut(store: Callable[..., RunFolder]) -> None:

@@ -52,7 +52,7 @@ def test_columns_without_content_are_left_out_and_notes_name_what_is_wrong(
     assert (("tool", "calls"), (("find", "4"),), ()) == _parts(shown(tools=(tool(),))["tools"])
     rows = (
         tool(wrong=1, invalid={"missing": 2}, cost_usd=0.01234, latency=Spread(n=1, p50_ms=10.4, p95_ms=20.6)),
-        tool("look", errors=3, encodings={"json_as_text": 1}),
+        tool("look", errors=3),
     )
     heads, cells, notes = _parts(shown(tools=rows)["tools"])
     assert ("tool", "calls", "wrong", "invalid", "errors", "p50", "p95", "cost") == heads
@@ -60,19 +60,16 @@ def test_columns_without_content_are_left_out_and_notes_name_what_is_wrong(
         ("find", "4", "1", "2", "-", "0.0104 s", "0.0206 s", "0.0123 USD"),
         ("look", "4", "-", "-", "3", "-", "-", "-"),
     ) == cells
-    assert (
-        "find: invalid arguments: 2 missing",
-        "look: argument encoding wrong in 25 % of calls: 1 JSON written as text",
-    ) == notes
+    assert ("find: invalid arguments: 2 missing",) == notes
 
 
-def test_encodings_are_told_by_model_where_models_were_seen(shown: Callable[..., dict[str, Any]]) -> None:
-    wrong = {"encodings": {"value_as_text": 2}, "invalid": {"missing": 1}}
+def test_invalid_arguments_are_told_by_tool_and_by_model(shown: Callable[..., dict[str, Any]]) -> None:
+    wrong = {"invalid": {"missing": 1}}
     found = shown(tools=(tool(**wrong),), models=(tool("m", **wrong),))
     assert ("find: invalid arguments: 1 missing",) == found["tools"].notes
     heads, _, notes = _parts(found["tool calls by model"])
     assert ("model", "tool calls", "invalid") == heads
-    assert ("m: invalid arguments: 1 missing", True) == (notes[0], "50 % of calls" in notes[1])
+    assert ("m: invalid arguments: 1 missing",) == notes
 
 
 def _parts(section: Any) -> tuple[Any, Any, Any]:

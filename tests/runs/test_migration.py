@@ -127,7 +127,7 @@ def test_a_model_that_writes_a_list_as_text_is_worse_and_the_page_says_where(pro
     assert [False, False] == [standings[name][0] for name in ("cost_usd", "tokens")]
     assert standings["latency_s"][0]
     first = found["kinds"][0]
-    assert ("argument_encoding", "json_as_text", 0, 8) == (
+    assert ("invalid_arguments", "wrong_type", 0, 8) == (
         first["group"],
         first["kind"],
         first["trials_before"],
@@ -135,7 +135,7 @@ def test_a_model_that_writes_a_list_as_text_is_worse_and_the_page_says_where(pro
     )
     assert {"add": 8} == first["tools"]
     groups = [one["group"] for one in found["kinds"]]
-    assert sorted(groups, key=["argument_encoding", "invalid_arguments", "failure_mode", "outcome"].index) == groups
+    assert sorted(groups, key=["invalid_arguments", "failure_mode", "outcome"].index) == groups
     assert 8 == len(found["lost"])
 
 
@@ -143,12 +143,12 @@ def test_the_page_has_the_same_parts_in_a_terminal_and_as_markdown(project: Path
     code, shown = typed(project, "compare", "--migration", "m-old", "m-new")
     assert 1 == code
     assert "worse: task_success, manner/brevity" in shown
-    assert "argument encoding: JSON written as text" in shown
-    assert "tool add: argument encoding: JSON written as text (8)" in shown
+    assert "invalid arguments: wrong type" in shown
+    assert "tool add: invalid arguments: wrong type (8)" in shown
     code, text = typed(project, "compare", "--migration", "m-old", "m-new", "--format", "markdown")
     assert 1 == code
-    assert "| argument encoding: JSON written as text | 0 of 8 | 8 of 8 | new | 0.0" in text
-    assert "- tool add: argument encoding: JSON written as text (8)" in text
+    assert "| invalid arguments: wrong type | 0 of 8 | 8 of 8 | new | 0.0" in text
+    assert "- tool add: invalid arguments: wrong type (8)" in text
     assert "sum-1/1 now fails" in text
 
 

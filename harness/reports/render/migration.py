@@ -15,7 +15,7 @@ from harness.reports.migration import Migration, MigrationFigure
 from harness.reports.render.markdown import plain, section_lines
 from harness.reports.render.sections import Section, chance
 from harness.reports.render.terminal import heading, section_table, view
-from harness.reports.render.wording import ENCODINGS, printable, reason_words, variable_words
+from harness.reports.render.wording import printable, reason_words, variable_words
 from harness.reports.units import UNKNOWN, figure, figure_between, signed_figure, signed_percent
 
 _SHOWN = 12
@@ -131,9 +131,7 @@ def _cells(found: MetricChange, *, percentage: bool) -> tuple[str, ...]:
     return (*values, signed_figure(metric, found.difference), figure_between(metric, found.interval) or UNKNOWN)
 
 
-_WORDS = {str(kind): words for kind, words in ENCODINGS.items()}
 _GROUPS = {
-    "argument_encoding": "argument encoding",
     "invalid_arguments": "invalid arguments",
     "failure_mode": "finding",
     "outcome": "outcome",
@@ -162,8 +160,8 @@ def _kinds(kinds: Sequence[FailureKind]) -> Section:
 
 
 def kind_words(one: FailureKind) -> str:
-    """The group and the kind; the encodings in the words of other reports."""
-    return f"{_GROUPS[one.group]}: {_WORDS.get(one.kind, one.kind.replace('_', ' '))}"
+    """The group and the kind."""
+    return f"{_GROUPS[one.group]}: {one.kind.replace('_', ' ')}"
 
 
 def _touched(what: str, kinds: Sequence[FailureKind]) -> list[str]:

@@ -13,7 +13,7 @@ from harness.reports.durations import Spread
 from harness.reports.figures import BrokenRule, ToolRow
 from harness.reports.judged_figures import CriterionFigures, JudgedRubric
 from harness.reports.margin import MarginCheck, margin_words
-from harness.reports.render.wording import ENCODINGS, own_metrics_first, share
+from harness.reports.render.wording import own_metrics_first, share
 from harness.reports.replay import RecordedCassette
 from harness.reports.summary import Summary, TrialGroup
 from harness.reports.trend import AgentTrend, JudgedPoint, Trend, TrendLine, TrendPoint
@@ -247,8 +247,6 @@ def _tools(summary: Summary) -> Section:
     rows = tuple((_named(row), *_cells(row)) for row in summary.tools)
     shown = _with_content(("tool", *_TOOL_HEADS), rows)
     notes = tuple(_invalid_words(row) for row in summary.tools if row.invalid)
-    if not summary.models:
-        notes += tuple(_encoding_words(row) for row in summary.tools if row.encodings)
     return Section(title="tools", heads=shown[0], rows=shown[1], notes=notes)
 
 
@@ -256,7 +254,6 @@ def _models(summary: Summary) -> Section:
     rows = tuple((_named(row), *_cells(row)) for row in summary.models)
     shown = _with_content(("model", "tool calls", *_TOOL_HEADS[1:]), rows)
     notes = tuple(_invalid_words(row) for row in summary.models if row.invalid)
-    notes += tuple(_encoding_words(row) for row in summary.models if row.encodings)
     return Section(title="tool calls by model", heads=shown[0], rows=shown[1], notes=notes)
 
 
@@ -280,12 +277,6 @@ def _with_content(
 def _invalid_words(row: ToolRow) -> str:
     kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in row.invalid.items())
     return f"{row.name}: invalid arguments: {kinds}"
-
-
-def _encoding_words(row: ToolRow) -> str:
-    kinds = ", ".join(f"{count} {ENCODINGS[kind]}" for kind, count in row.encodings.items())
-    share = percent(sum(row.encodings.values()) / row.calls)
-    return f"{row.name}: argument encoding wrong in {share} of calls: {kinds}"
 
 
 def _reliability(summary: Summary) -> Section:

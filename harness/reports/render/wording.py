@@ -17,19 +17,10 @@ from harness.reports.summary import FailedCase, Rate, Summary, Unmeasured
 from harness.reports.units import UNKNOWN, dollars, percent, percent_between
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.registry import METRICS
-from harness.scoring.scorecard import SUCCESS, EncodingFault
+from harness.scoring.scorecard import SUCCESS
 
 if TYPE_CHECKING:
     from harness.reports.compare import Comparison
-
-ENCODINGS: Mapping[EncodingFault, str] = {
-    "json_as_text": "JSON written as text",
-    "value_as_text": "number or truth value written as text",
-    "json_for_text": "JSON where text is declared",
-    "value_for_text": "number or truth value where text is declared",
-    "list_of_one": "list of one instead of the value",
-    "one_without_list": "value instead of a list",
-}
 
 
 @cache
