@@ -14,7 +14,7 @@ from harness.text import one_line
 if TYPE_CHECKING:
     from harness.production.days import DayFacts
     from harness.production.judging import JudgingRequest
-    from harness.production.score_store import ScoreOutbox
+    from harness.production.score_store import Send
     from harness.production.settings import OnlineSettings
     from harness.production.store import SessionStore
     from harness.suite.suites import Suite
@@ -288,11 +288,11 @@ def score(project: Path, /, suite: str, watch: bool, as_json: bool, **options: U
     from harness.suite.loading import load_suite
 
     settings, loaded, store = online_settings(project), load_suite(project, suite), open_store(project)
-    outbox = _outbox(store, options)
-    judging = _judging(project, loaded, settings, options, outbox)
+    target = _target(options)
+    judging = _judging(project, loaded, settings, options, target and target[0])
     is_first = True
     while True:
-        outcome = _guarded(lambda: _round(store, loaded, settings, outbox, judging), watch=watch, is_first=is_first)
+        outcome = _guarded(lambda: _round(store, loaded, settings, target, judging), watch=watch, is_first=is_first)
         if as_json or "error" not in outcome:
             click.echo(json.dumps(outcome) if as_json else _words(outcome))
         if not watch:
@@ -326,7 +326,7 @@ def _round(
     store: "SessionStore",
     suite: "Suite",
     settings: "OnlineSettings",
-    outbox: "ScoreOutbox | None",
+    target: "tuple[str, Send] | None",
     judging: "JudgingRequest | None",
 ) -> dict[str, Any]:
     from harness.cli.console import say
@@ -334,37 +334,35 @@ def _round(
     from harness.production.judging import judge_sessions
     from harness.production.scoring import ScoringRequest, score_sessions
 
-    request = ScoringRequest(suite=suite, settings=settings, outbox=outbox)
+    request = ScoringRequest(suite=suite, settings=settings, send_to=target and target[0])
     outcome: dict[str, Any] = {"rules": score_sessions(store, request).model_dump(mode="json")}
     if judging is not None:
         outcome["judge"] = judge_sessions(store, judging).model_dump(mode="json")
-    if outbox is not None:
+    if target is not None:
         try:
-            outcome["sent"] = outbox.deliver(say)
+            outcome["sent"] = store.score_store.deliver(*target)
         except HarnessError as error:
             say(f"{error}")
-            outcome["unsent_batches"] = outbox.waiting
-        if outbox.damaged:
-            outcome["damaged_batches"] = outbox.damaged
+            outcome["unsent"] = store.score_store.waiting(target[0])
     return outcome
 
 
-def _outbox(store: "SessionStore", options: Options) -> "ScoreOutbox | None":
+def _target(options: Options) -> "tuple[str, Send] | None":
+    """Where scores are sent, by its name in the store."""
     from harness.errors import UsageError
-    from harness.production.score_store import ScoreOutbox
     from harness.production.sending import langfuse_sender, otlp_logs_sender
 
     if options["otlp"] and options["langfuse"]:
         raise UsageError("--otlp and --langfuse exclude each other")
     if options["langfuse"]:
-        return ScoreOutbox(store.layout.outbox / "langfuse", langfuse_sender())
+        return "langfuse", langfuse_sender()
     if options["otlp"]:
-        return ScoreOutbox(store.layout.outbox / "otlp", otlp_logs_sender(options["otlp"]))
+        return "otlp", otlp_logs_sender(options["otlp"])
     return None
 
 
 def _judging(
-    project: Path, suite: "Suite", settings: "OnlineSettings", options: Options, outbox: "ScoreOutbox | None"
+    project: Path, suite: "Suite", settings: "OnlineSettings", options: Options, send_to: str | None
 ) -> "JudgingRequest | None":
     from harness.judging.prompts import PromptRegistry
     from harness.judging.rubrics import load_rubric
@@ -381,7 +379,7 @@ def _judging(
         prompt=PromptRegistry(project).get(rubric.prompt, judge.label),
         judge=judge,
         mode=options["mode"],
-        outbox=outbox,
+        send_to=send_to,
     )
 
 

@@ -29,7 +29,6 @@ from harness.production.clickhouse_tables import (
     log_row,
     trace_row,
 )
-from harness.production.engine import oldest_records
 from harness.production.record import (
     EVALUATION,
     FEEDBACK,
@@ -44,7 +43,7 @@ from harness.production.record import (
     stored,
 )
 from harness.production.settings import ClickHouseSettings
-from harness.production.storage import StoreLayout, readable_errors, transaction
+from harness.production.storage import StoreLayout, oldest_records, readable_errors, transaction
 from harness.traces.names import CONVERSATION_NAMES
 
 if TYPE_CHECKING:

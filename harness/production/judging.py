@@ -22,7 +22,6 @@ from harness.judging.rubrics import Criterion, Rubric, load_rubric
 from harness.judging.settings import JudgeSettings
 from harness.judging.verdicts import JudgeIdentity, Judgement
 from harness.production.days import DayFacts
-from harness.production.score_store import ScoreOutbox
 from harness.production.scores import SessionSampling, SessionScore, score_identity
 from harness.production.scoring import Sampler, SessionScorer
 from harness.production.session import Session, SessionRow
@@ -70,7 +69,7 @@ class JudgingRequest:
     prompt: Prompt
     judge: JudgeSettings
     mode: AskMode = "auto"
-    outbox: ScoreOutbox | None = None
+    send_to: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -239,9 +238,7 @@ class _Round:
             for one in ready
         ]
         scores += [self._score_of(one, skipped=True, notes=(str(one.without_question),)) for one in idle]
-        if self._request.outbox is not None:
-            self._request.outbox.announce(scores)
-        self._store.score_store.add(scores)
+        self._store.score_store.add(scores, self._request.send_to)
 
     def _score_of(self, one: _Candidate, **update: object) -> SessionScore:
         judge = f"{self._request.judge.model}/{self._request.prompt.name}@{self._request.prompt.version}"

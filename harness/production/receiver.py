@@ -27,11 +27,10 @@ from aiohttp import web
 
 from harness.errors import HarnessError, ResultsError, UsageError
 from harness.production.clickhouse import TTL_REMEDY, Database, RecordSender
-from harness.production.engine import add_records
 from harness.production.record import RecordCleaner, StoredRecord, stored
-from harness.production.retention import forget_older
 from harness.production.settings import ClickHouseSettings
-from harness.production.storage import StoreLayout, transaction
+from harness.production.storage import StoreLayout, add_records, transaction
+from harness.production.store import forget_older
 from harness.traces.otlp import Decoded, NotOtlp, Signal, answer, decode
 from harness.values import Frozen, JsonObject
 

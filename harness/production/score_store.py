@@ -1,13 +1,12 @@
-"""Where scores of sessions are stored: those that are kept, and those that wait to be sent.
+"""Where scores of sessions are stored.
 
 A score is stored once: by its identity. Beside each stand its facts, the flat rows that reports are made of, and the
 counts of its day, which charts are made of. A score that replaces an older one of its session takes that one's counts
-back; counts of scores that retention has removed stay.
+back; counts of scores that retention has removed stay. A score that is to be sent waits in the same transaction, and is
+removed after the receiver has taken it: one that is sent twice has the same id, by which receivers tell.
 """
 
-import json
 import sqlite3
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,20 +15,18 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from harness.disk import read_plain_file, write_atomically
-from harness.errors import HarnessError, ResultsError
+from harness.errors import ResultsError
 from harness.processes import ProcessIdentity
-from harness.production.engine import in_pieces
 from harness.production.scores import JUDGED, UNREADABLE_SESSION, ScoreKind, SessionScore, signals_of
-from harness.production.storage import readable_errors, transaction
+from harness.production.storage import in_pieces, readable_errors, transaction, vacuum
 from harness.suite.problems import first_problem
-from harness.values import digest_of
 
 STRATA: Final = ("category", "model", "release", "prompt")
 """Columns of the scores by whose values sessions have charts of their own."""
 _SHARES: Final = {UNREADABLE_SESSION: "scorer", JUDGED: "judge"}
 """Signals that every session has, and the column of which only the number of sessions is counted."""
 _READ_AT_ONCE: Final = 500
+_SENT_AT_ONCE: Final = 100
 _COLUMNS: Final = (
     "identity", "shared", "case_digest", "session", "digest", "suite", "kind", "rubric", "latest", "skipped",
     "scored_at", "received_ns", "day", "release", "model", "prompt", "judge", "scorer", "category", "steps", "weight",
@@ -41,6 +38,8 @@ _COUNT: Final = (
     "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT DO UPDATE SET bad = bad + excluded.bad, sessions = sessions + excluded.sessions"
 )
+Send = Callable[[Sequence[SessionScore]], int]
+"""Sends scores, and returns the number of evaluations in them; raises HarnessError if they were not taken."""
 _Cells = dict[tuple[str, str, str, str, str], list[int]]
 """[bad, sessions] by suite, day, signal, rubric and stratum."""
 
@@ -71,19 +70,26 @@ class ScoreStore:
             with readable_errors(self.file), transaction(self.connection):
                 self.connection.executemany("DELETE FROM claims WHERE identity = ?", [(one,) for one in mine])
 
-    def add(self, scores: Iterable[SessionScore]) -> int:
-        """Stores scores; those that are there already are left out. How many it were."""
+    def add(self, scores: Iterable[SessionScore], send_to: str | None = None) -> int:
+        """Stores scores; those that are there already are left out. How many it were.
+
+        `send_to`: where `deliver` is to send them.
+        """
         given, added, cells = [*scores], 0, _new_cells()
         with readable_errors(self.file), transaction(self.connection):
             for score in given:
-                added += self._add(score, cells)
+                number = self._add(score, cells)
+                added += number is not None
+                if number is not None and send_to is not None and not score.skipped:
+                    self.connection.execute("INSERT OR IGNORE INTO waiting VALUES (?, ?)", [send_to, number])
             self._write_cells(cells)
         return added
 
-    def _add(self, score: SessionScore, cells: _Cells) -> bool:
+    def _add(self, score: SessionScore, cells: _Cells) -> int | None:
+        """Its number; None if it is there already."""
         execute = self.connection.execute
         if execute("SELECT 1 FROM scores WHERE identity = ?", [score.identity]).fetchone():
-            return False
+            return None
         place = [score.suite, score.session, score.kind, score.rubric]
         where = "suite = ? AND session = ? AND kind = ? AND rubric = ? AND latest"
         for (number,) in execute(f"SELECT number FROM scores WHERE {where}", place).fetchall():
@@ -105,7 +111,7 @@ class ScoreStore:
         rows = [(number, signal, value) for signal, value in facts.items()]
         self.connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
         self._count(number, 1, cells)
-        return True
+        return number
 
     def _count(self, number: int | None, sign: int, cells: _Cells) -> None:
         """Adds the facts of a score that sampling chose by its base rate to the counts, or takes them back."""
@@ -226,6 +232,25 @@ class ScoreStore:
         )
         return {row[0] for row in self.ask(query, suite, day, signal, f"criterion:{criterion}", rubric)}
 
+    def deliver(self, target: str, send: Send) -> int:
+        """Sends the scores that wait for a target, oldest first; the number of evaluations in them.
+
+        Raises HarnessError at the first failure: what was not taken still waits.
+        """
+        sent = 0
+        query = (
+            "SELECT number, document FROM waiting JOIN scores USING (number) JOIN documents USING (number)"
+            " WHERE target = ? ORDER BY number LIMIT ?"
+        )
+        while rows := self.ask(query, target, _SENT_AT_ONCE):
+            sent += send([self._parsed(*row) for row in rows])
+            self.ask("DELETE FROM waiting WHERE target = ? AND number <= ?", target, rows[-1][0])
+        return sent
+
+    def waiting(self, target: str) -> int:
+        """Scores that were not sent there yet."""
+        return int(self.ask("SELECT count(*) FROM waiting WHERE target = ?", target)[0][0])
+
     def forget(self, sessions: Iterable[str]) -> None:
         """Removes the scores of sessions, and takes back what they count."""
         cells = _new_cells()
@@ -238,6 +263,8 @@ class ScoreStore:
                     remove_score(self.connection, number)
             self._write_cells(cells)
             self.connection.execute("DELETE FROM cells WHERE sessions <= 0")
+        with readable_errors(self.file):
+            vacuum(self.connection)
 
     def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """The rows of a query. Raises ResultsError that names the file if it cannot be read."""
@@ -251,7 +278,7 @@ _WITH_FACTS: Final = "SELECT DISTINCT session FROM scores WHERE EXISTS (SELECT 1
 def remove_score(connection: sqlite3.Connection, number: int) -> None:
     """Removes one score within a transaction; what it counts stays. Raises sqlite3.Error."""
     connection.execute("DELETE FROM facts WHERE score = ?", [number])
-    for table in ("documents", "scores"):
+    for table in ("waiting", "documents", "scores"):
         connection.execute(f"DELETE FROM {table} WHERE number = ?", [number])
 
 
@@ -262,83 +289,3 @@ def _new_cells() -> _Cells:
 def _storable(value: Any) -> Any:
     """A text without lone surrogates, which SQLite does not take."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
-# Scores on their way out: `harness.production.sending` says as what.
-#
-# A file in the outbox stands for scores that were not sent yet. It is written before the scores and removed after the
-# receiver has taken them, so that none is lost; one that is sent twice has the same id, by which receivers tell.
-
-_DAMAGED: Final = ".damaged"
-Send = Callable[[Sequence[SessionScore]], int]
-"""Sends scores, and returns the number of evaluations in them; raises HarnessError if they were not taken."""
-
-
-class ScoreOutbox:
-    """The folder of scores that wait."""
-
-    def __init__(self, folder: Path, send: Send) -> None:
-        self._folder = folder
-        self._send = send
-
-    def announce(self, scores: Sequence[SessionScore]) -> None:
-        """Keeps scores until `deliver` has sent them."""
-        documents = [one.model_dump(mode="json") for one in scores if not one.skipped]
-        if documents:
-            content = json.dumps(documents).encode()
-            write_atomically(self._folder / f"{time.time_ns()}-{digest_of(documents)[:8]}.json", content)
-
-    def deliver(self, say: Callable[[str], None] = lambda _: None) -> int:
-        """Sends everything that waits, oldest first; the number of evaluations.
-
-        Raises HarnessError at the first failure.
-
-        A file that holds no scores is reported to `say`, and kept under another name: the others are sent.
-        """
-        sent = 0
-        for path in sorted(self._folder.glob("*.json")):
-            try:
-                scores = _waiting_scores(path)
-            except FileNotFoundError:  # another process has sent it
-                continue
-            except (OSError, ValueError, TypeError, RecursionError, HarnessError) as error:
-                kept = path.replace(path.with_name(f"{path.name}{_DAMAGED}"))
-                say(f"{path}: holds no scores and is not sent; kept as {kept.name}: {str(error)[:200]}")
-                continue
-            sent += self._send(scores)
-            path.unlink(missing_ok=True)
-        return sent
-
-    @property
-    def damaged(self) -> int:
-        """Files that held no scores and were kept aside."""
-        return sum(1 for _ in self._folder.glob(f"*{_DAMAGED}"))
-
-    @property
-    def waiting(self) -> int:
-        """Batches that were not sent yet."""
-        return sum(1 for _ in self._folder.glob("*.json"))
-
-
-def forget_waiting(folder: Path, gone: Callable[[SessionScore], bool], before_ns: int | None = None) -> None:
-    """Removes scores from an outbox. A damaged file may hold any of them: it goes too, if it was written before
-    `before_ns`; None: in any case.
-    """
-    for path in (*folder.glob("*.json"), *folder.glob(f"*{_DAMAGED}")):
-        try:
-            scores = _waiting_scores(path)
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError, TypeError, RecursionError, HarnessError):
-            if before_ns is None or path.lstat().st_mtime_ns < before_ns:
-                path.unlink(missing_ok=True)
-            continue
-        kept = [one for one in scores if not gone(one)]
-        if not kept:
-            path.unlink(missing_ok=True)
-        elif len(kept) < len(scores):
-            write_atomically(path, json.dumps([one.model_dump(mode="json") for one in kept]).encode())
-
-
-def _waiting_scores(path: Path) -> list[SessionScore]:
-    return [SessionScore.model_validate(one) for one in json.loads(read_plain_file(path))]

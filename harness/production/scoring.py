@@ -17,7 +17,6 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from harness.errors import HarnessError, UsageError
-from harness.production.score_store import ScoreOutbox
 from harness.production.scores import (
     UNREADABLE,
     SessionSampling,
@@ -273,8 +272,8 @@ class ScoringRequest:
     settings: OnlineSettings
     limit: int | None = None
     """At most so many sessions now; None: all."""
-    outbox: ScoreOutbox | None = None
-    """Where scores wait to be sent; None: they are not sent."""
+    send_to: str | None = None
+    """Where `ScoreStore.deliver` is to send the scores; None: they are not sent."""
     progress: Callable[[int], None] = field(default=lambda _: None)
     """Called with the number of sessions after each batch."""
 
@@ -335,9 +334,7 @@ def _scored_batch(
     samplings = dict(zip((row.key for row, _ in batch), (sampling for _, sampling in batch), strict=True))
     sessions = store.load_many([row for row, _ in batch])
     scores = [scorer.score(session, samplings[session.row.key]) for session in sessions]
-    if request.outbox is not None:
-        request.outbox.announce(scores)
-    store.score_store.add(scores)
+    store.score_store.add(scores, request.send_to)
     return [one.model_copy(update={"card": one.card and one.card.model_copy(update={"scores": ()})}) for one in scores]
 
 

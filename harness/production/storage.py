@@ -1,24 +1,28 @@
-"""The file of a store: a SQLite database with its schema, and the folders beside it."""
+"""The file of a store: a SQLite database with its schema and records, and the folders beside it."""
 
+import json
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.disk import flush_folder, make_folder
 from harness.errors import ResultsError
+from harness.production.record import StoredRecord, TraceRow
 
-# store.db             records as they were acknowledged, one row a trace, scores, counts of days
+# store.db             records as they were acknowledged, one row a trace, scores, counts of days, what waits to be sent
 # judge/               what a judge was asked about sessions, and its answers
-# outbox/              scores that were not sent yet
 # watch/               incidents and their charts
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 """Raised with every change that another reader would misread; SQLite's `user_version`."""
 _WAIT_S: Final = 60.0
 """For another process that writes."""
+_VACUUM_PAGES: Final = 2_000
+_AT_ONCE: Final = 500
+"""Names in one query."""
 _NO_TIME: Final = "~"
 """Sorts behind every time: of a record that does not name what is looked for."""
 
@@ -84,6 +88,9 @@ CREATE TABLE scores (
     release TEXT NOT NULL, model TEXT NOT NULL, prompt TEXT NOT NULL, judge TEXT NOT NULL, scorer TEXT NOT NULL,
     category TEXT NOT NULL, steps INTEGER NOT NULL, weight REAL NOT NULL, in_base INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE waiting (
+    target TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (target, number)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE documents (number INTEGER PRIMARY KEY, document TEXT NOT NULL) STRICT;
 CREATE INDEX scores_of_session ON scores (session, suite, kind, rubric);
 CREATE INDEX scores_of_day ON scores (suite, day, latest, kind, rubric);
@@ -100,7 +107,7 @@ CREATE TABLE claims (identity TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT, WIT
 PRAGMA user_version = {SCHEMA};
 """
 # A trace's row is what its records say together: the session, release and model that its earliest record names, and a
-# digest of the ids of all its records, whatever their order.
+# digest of the ids of all its records, whatever their order. A row of `waiting` is a score that was not sent there yet.
 
 
 class StoreLayout:
@@ -110,7 +117,6 @@ class StoreLayout:
         self.folder = folder
         self.file = folder / "store.db"
         self.judge = folder / "judge"
-        self.outbox = folder / "outbox"
         self.watch = folder / "watch"
 
     @property
@@ -212,4 +218,80 @@ def vacuum(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_checkpoint(truncate)").fetchall()
 
 
-_VACUUM_PAGES: Final = 2_000
+# The records.
+
+_RECORD: Final = ", ".join(StoredRecord._fields)
+_INSERT: Final = f"INSERT OR IGNORE INTO records ({_RECORD}) VALUES ({', '.join('?' * len(StoredRecord._fields))})"
+_TRACES: Final = """
+SELECT source, trusted, trace_id, session, (
+    SELECT json_group_array(user_id) FROM users WHERE users.trace_id = traces.trace_id AND users.source = traces.source
+), release, model, records, errors, feedback, start_ns, end_ns, received_first_ns, received_last_ns, digest
+FROM traces WHERE """
+
+
+class EmbeddedEngine:
+    """The records in the store's own file. One object for each thread."""
+
+    def __init__(self, layout: StoreLayout, connection: sqlite3.Connection) -> None:
+        self._layout = layout
+        self._connection = connection
+
+    def traces(self, *, received_since_ns: int = 0, sessions: Sequence[str] = ()) -> list[TraceRow]:
+        if not sessions:
+            return self._traces("received_last_ns >= ?", [received_since_ns])
+        found = list[TraceRow]()
+        for names in in_pieces(sorted({*sessions})):
+            listed = ", ".join("?" * len(names))
+            found += self._traces(f"session IN ({listed}) AND +received_last_ns >= ?", [*names, received_since_ns])
+        return found
+
+    def _traces(self, condition: str, values: Sequence[object]) -> list[TraceRow]:
+        with readable_errors(self._layout.file):
+            rows = self._connection.execute(_TRACES + condition, values).fetchall()
+        return [
+            TraceRow(source, bool(trusted), trace_id, session, json.loads(users), *rest)
+            for source, trusted, trace_id, session, users, *rest in rows
+        ]
+
+    def records(self, traces: Sequence[tuple[str, str]]) -> list[StoredRecord]:
+        pairs, found = set(traces), list[StoredRecord]()
+        for names in in_pieces(sorted({trace_id for _, trace_id in pairs})):
+            query = f"SELECT {_RECORD} FROM records WHERE trace_id IN ({', '.join('?' * len(names))})"
+            with readable_errors(self._layout.file):
+                rows = self._connection.execute(query, names).fetchall()
+            found += [one for one in map(stored_record, rows) if (one.source, one.trace_id) in pairs]
+        return sorted(found, key=lambda one: (one.start_ns, one.end_ns, one.id))
+
+    def delete(self, traces: Sequence[tuple[str, str]]) -> None:
+        with readable_errors(self._layout.file), transaction(self._connection):
+            delete_traces(self._connection, traces)
+
+
+def add_records(connection: sqlite3.Connection, records: Iterable[StoredRecord]) -> None:
+    """Adds records within a transaction; one that is there already is left as it is. Raises sqlite3.Error."""
+    connection.executemany(_INSERT, records)
+
+
+def delete_traces(connection: sqlite3.Connection, traces: Iterable[tuple[str, str]]) -> None:
+    """Removes traces, given as (source, trace id), within a transaction. Raises sqlite3.Error."""
+    named = [*traces]
+    for table in ("records", "users", "traces"):
+        connection.executemany(f"DELETE FROM {table} WHERE source = ? AND trace_id = ?", named)
+
+
+def oldest_records(connection: sqlite3.Connection, count: int) -> list[tuple[int, StoredRecord]]:
+    """The first records that were received, with their numbers. Raises sqlite3.Error."""
+    rows = connection.execute(f"SELECT number, {_RECORD} FROM records ORDER BY number LIMIT ?", [count])
+    return [(int(row[0]), stored_record(row[1:])) for row in rows.fetchall()]
+
+
+def stored_record(row: Sequence[Any]) -> StoredRecord:
+    """The record of a row in the order of its fields; SQLite stores a truth value as a number."""
+    found = StoredRecord._make(row)
+    return found._replace(trusted=bool(found.trusted))
+
+
+def in_pieces(names: Sequence[str], most: int = _AT_ONCE) -> Iterator[Sequence[str]]:
+    """The names in pieces for one query each."""
+    for start in range(0, len(names), most):
+        yield names[start : start + most]

@@ -10,27 +10,42 @@ A store is opened beside a running receiver; each object belongs to one thread. 
 the embedded engine reads the store's own file, the other one tables in ClickHouse.
 """
 
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Final, Protocol
 
 from harness.errors import UsageError
 from harness.production.clickhouse import TTL_REMEDY, ClickHouseEngine, Database, RecordSender
 from harness.production.days import DayFacts
-from harness.production.engine import EmbeddedEngine, SpanEngine
-from harness.production.record import StoredRecord
-from harness.production.retention import forget_older, forget_sessions
-from harness.production.score_store import ScoreStore
+from harness.production.record import StoredRecord, TraceRow
+from harness.production.score_store import ScoreStore, remove_score
 from harness.production.scores import ScoreKind, SessionScore
-from harness.production.session import Session, SessionRow, sessions_from
+from harness.production.session import Session, SessionRow, session_id, sessions_from
 from harness.production.settings import ClickHouseSettings
-from harness.production.storage import StoreLayout
+from harness.production.storage import EmbeddedEngine, StoreLayout, delete_traces, readable_errors, transaction, vacuum
 from harness.traces.trajectory import Trajectory
 
-"""In the project."""
 _BY_TRACE = "trace:"
 """In the keys of sessions that no span names."""
+
+
+class SpanEngine(Protocol):
+    """Reads what was stored. All methods raise ResultsError if the data cannot be reached."""
+
+    def traces(self, *, received_since_ns: int = 0, sessions: Sequence[str] = ()) -> Iterable[TraceRow]:
+        """Every trace that got a record since then, with all its records counted; `sessions`: only of these ids."""
+        ...
+
+    def records(self, traces: Sequence[tuple[str, str]]) -> list[StoredRecord]:
+        """The records of traces, given as (source, trace id): each once, in the order of their start."""
+        ...
+
+    def delete(self, traces: Sequence[tuple[str, str]]) -> None:
+        """Removes traces, given as (source, trace id), with their records."""
+        ...
 
 
 class SessionStore:
@@ -151,7 +166,9 @@ class SessionStore:
         with nullcontext() if self._sender is None else self._sender.alone():
             for engine in dict.fromkeys((self._engine, self._embedded)):  # with ClickHouse also what waits to be sent
                 engine.delete(traces)
-        forget_sessions(self.layout, self.score_store, (row.key for row in rows))
+        keys = {row.key for row in rows}
+        _forget_recordings(self.layout, keys)
+        self.score_store.forget(keys)
         return len(rows)
 
     def maintain(self, *, retention_days: float | None = None) -> None:
@@ -191,3 +208,60 @@ def _single_row(rows: Sequence[SessionRow], key: str) -> SessionRow:
         keys = ", ".join(row.key for row in rows)
         raise UsageError(f"{len(rows)} sessions are called {key!r}", remedy=f"name one by its key: {keys}")
     return rows[0]
+
+
+# What received nothing for longer than is kept.
+
+_DAY_NS: Final = 86_400 * 10**9
+_AT_ONCE: Final = 200
+"""Sessions or scores that are removed by one transaction: others write between them."""
+_GOES_ON: Final = "EXISTS (SELECT 1 FROM traces AS other WHERE other.key = traces.key AND other.received_last_ns >= ?1)"
+
+
+def forget_older(layout: StoreLayout, days: float) -> int:
+    """Removes sessions that received nothing for so many days, with their scores; how many traces they had.
+
+    The counts of days stay, for charts.
+    """
+    limit_ns = time.time_ns() - int(days * _DAY_NS)
+    with closing(layout.open()) as connection, readable_errors(layout.file):
+        removed = 0
+        while traces := _old_traces(connection, limit_ns):
+            with transaction(connection):
+                delete_traces(connection, traces)
+            removed += len(traces)
+        scored = _forget_scores(layout, connection, limit_ns)
+        if removed or scored:
+            vacuum(connection)
+        return removed
+
+
+def _old_traces(connection: sqlite3.Connection, limit_ns: int) -> list[tuple[str, str]]:
+    query = f"SELECT source, trace_id FROM traces WHERE received_last_ns < ?1 AND NOT {_GOES_ON} LIMIT {_AT_ONCE}"
+    return connection.execute(query, [limit_ns]).fetchall()
+
+
+def _forget_scores(layout: StoreLayout, connection: sqlite3.Connection, limit_ns: int) -> int:
+    """Scores last: they tell after a crash which sessions are to be removed. One of a session of which records are left
+    stays, because that session would be scored again.
+    """
+    rows = connection.execute(
+        "SELECT number, session FROM scores WHERE received_ns < ?1"
+        " AND NOT EXISTS (SELECT 1 FROM traces WHERE key = session)"
+        " AND NOT EXISTS (SELECT 1 FROM scores AS newer WHERE newer.session = scores.session"
+        " AND newer.received_ns >= ?1)",
+        [limit_ns],
+    ).fetchall()
+    _forget_recordings(layout, {session for _, session in rows})
+    for start in range(0, len(rows), _AT_ONCE):
+        with transaction(connection):
+            for number, _ in rows[start : start + _AT_ONCE]:
+                remove_score(connection, number)
+    return len(rows)
+
+
+def _forget_recordings(layout: StoreLayout, sessions: Iterable[str]) -> None:
+    """Removes what a judge was asked about the sessions."""
+    for session in sessions:
+        for recorded in layout.judge.glob(f"*/session-{session_id(session)}[.~]*"):
+            recorded.unlink(missing_ok=True)

@@ -22,12 +22,11 @@ from typing import Any
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from harness.production.days import DayFacts
-from harness.production.engine import add_records
 from harness.production.record import StoredRecord, stored
 from harness.production.scores import SessionSampling, SessionScore
 from harness.production.scoring import ScoringRequest, score_sessions
 from harness.production.settings import OnlineSettings
-from harness.production.storage import StoreLayout, transaction
+from harness.production.storage import StoreLayout, add_records, transaction
 from harness.production.store import SessionStore
 from harness.production.watch import daily_report
 from harness.scoring.evidence import Verdict

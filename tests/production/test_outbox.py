@@ -1,4 +1,4 @@
-"""What leaves: to the named host only, whatever is damaged; and what is forgotten is forgotten there too."""
+"""What leaves: to the named host only; and what is forgotten is forgotten there too."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,6 @@ import pytest
 
 from harness.errors import HarnessError
 from harness.production.days import DayFacts
-from harness.production.score_store import ScoreOutbox
 from harness.production.scores import SessionScore
 from harness.production.scoring import ScoringRequest, score_sessions
 from harness.production.sending import otlp_logs_sender, post_otlp
@@ -41,27 +40,20 @@ def answering(status: int, location: str = "") -> Iterator[tuple[str, list[str |
         yield address, seen
 
 
-def scored(served: Served, folder: Path, *, sessions: int = 2) -> ScoreOutbox:
-    """Sessions in the store, scored, with their scores waiting in batches of one."""
+def scored(served: Served, *, sessions: int = 2) -> SessionStore:
+    """Sessions in the store, scored, with their scores waiting."""
     for number in range(1, sessions + 1):
         facts = {CONVERSATION: f"chat-{number}", "gen_ai.operation.name": "invoke_agent"}
         served.post("/v1/traces", request(span(number, 1, attributes=facts)))
-    sent: list[SessionScore] = []
-    outbox = ScoreOutbox(folder, lambda scores: sent.extend(scores) or len(scores))
-    suite = load_suite(PROJECT, "basics")
-    for _ in range(sessions):
-        score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, limit=1, outbox=outbox))
-    assert sessions == outbox.waiting
-    return outbox
+    store = served.store()
+    score_sessions(store, ScoringRequest(suite=load_suite(PROJECT, "basics"), settings=NOW, send_to="otlp"))
+    assert sessions == store.score_store.waiting("otlp")
+    return store
 
 
 @pytest.mark.parametrize("status", [302, 307])
-def test_no_redirect_is_followed_with_credentials(
-    status: int, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outbox = scored(served, tmp_path / "scores", sessions=1)
-    (score,) = served.store().scores()
-    assert outbox.waiting
+def test_no_redirect_is_followed_with_credentials(status: int, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    (score,) = scored(served, sessions=1).scores()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer secret")
     with answering(200) as (other, reached), answering(status, f"{other}/elsewhere") as (url, seen):
         with pytest.raises(HarnessError, match=f"HTTP {status}"):
@@ -71,43 +63,29 @@ def test_no_redirect_is_followed_with_credentials(
     assert (["Bearer secret"] * 2, []) == (seen, reached)
 
 
-@pytest.mark.parametrize("content", [b"", b"[" * 100_000, b'[{"session": "x"}]', b"\xff"])
-def test_a_damaged_file_is_named_and_kept_and_the_rest_is_sent(content: bytes, served: Served, tmp_path: Path) -> None:
-    outbox, said = scored(served, tmp_path / "box"), list[str]()
-    (tmp_path / "box" / "1-damaged.json").write_bytes(content)
-    assert 2 == outbox.deliver(said.append)
-    assert (0, 1) == (outbox.waiting, outbox.damaged)
-    assert ["1-damaged.json.damaged"] == [path.name for path in (tmp_path / "box").iterdir()]
-    assert all(name in said[0] for name in ("1-damaged.json: ", "1-damaged.json.damaged"))
-    assert 0 == outbox.deliver(said.append)
-    assert 1 == len(said)
-
-
 def files_with(folder: Path, word: bytes) -> list[str]:
     found = (path for path in folder.rglob("*") if path.is_file() and word in path.read_bytes())
     return sorted(str(path.relative_to(folder)) for path in found)
 
 
 def test_a_deleted_session_waits_for_nobody(served: Served) -> None:
-    outbox = scored(served, served.folder / "outbox" / "otlp")
-    assert 1 == served.store().delete(session="chat-1")
-    assert 1 == outbox.waiting
-    assert [] == files_with(served.folder / "outbox", b"chat-1")
-    assert files_with(served.folder / "outbox", b"chat-2")
+    store, sent = scored(served), list[SessionScore]()
+    assert 1 == store.delete(session="chat-1")
+    assert 1 == store.score_store.deliver("otlp", lambda scores: sent.extend(scores) or len(scores))
+    assert ["default:chat-2"] == [one.session for one in sent]
 
 
 def test_retention_drops_scores_recordings_and_what_waits(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
-        scored(served, tmp_path / "outbox" / "otlp")
-        (row, _) = served.store().sessions()
+        (row, _) = scored(served).sessions()
     recorded = tmp_path / "judge" / "suite" / f"session-{row.id}.yaml"
     recorded.parent.mkdir(parents=True)
     recorded.write_text("asked: chat-1\n")
     store = SessionStore.open(tmp_path)
     store.maintain(retention_days=1)
-    assert (2, True, 2) == (len(store.scores()), recorded.exists(), len(list((tmp_path / "outbox/otlp").iterdir())))
+    assert (2, True, 2) == (len(store.scores()), recorded.exists(), store.score_store.waiting("otlp"))
     store.maintain(retention_days=1e-9)
-    assert ([], []) == (store.sessions(), store.scores())
+    assert ([], [], 0) == (store.sessions(), store.scores(), store.score_store.waiting("otlp"))
     assert [] == files_with(tmp_path, b"chat-")
 
 

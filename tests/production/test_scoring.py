@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from harness.errors import UsageError
 from harness.judging.prompts import PromptRegistry
 from harness.judging.settings import JudgeSettings
 from harness.production.judging import JudgingRequest, judge_sessions
-from harness.production.score_store import ScoreOutbox
 from harness.production.scoring import ScoringRequest, score_sessions
 from harness.production.sending import (
     evaluations_of,
@@ -297,11 +297,13 @@ def test_scores_are_sent_as_evaluation_events_and_kept_while_nobody_takes_them(
     suite = load_suite(run.path.parents[1], "basics")
     send(served, run)
     with serving(tmp_path / "other") as other:
-        outbox = ScoreOutbox(tmp_path / "outbox", otlp_logs_sender(other.url))
-        score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, outbox=outbox))
-        assert 1 == outbox.waiting
-        assert sum(map(len, map(evaluations_of, served.store().scores()))) == outbox.deliver()
-        assert (0, 0) == (outbox.waiting, outbox.deliver())
+        store, sender = served.store(), otlp_logs_sender(other.url)
+        score_sessions(store, ScoringRequest(suite=suite, settings=NOW, send_to="otlp"))
+        assert len(store.scores()) == store.score_store.waiting("otlp")
+        with pytest.raises(UsageError):
+            store.score_store.deliver("otlp", lambda _: otlp_logs_sender("nowhere")(()))
+        assert sum(map(len, map(evaluations_of, store.scores()))) == store.score_store.deliver("otlp", sender)
+        assert (0, 0) == (store.score_store.waiting("otlp"), store.score_store.deliver("otlp", sender))
         assert other.receiver.counts["logs"] >= len(list(run.trials()))
         (one, *_) = other.store()._engine.records([(other.store().sessions()[0].source, trace) for trace in
                                                    other.store().sessions()[0].trace_ids])  # fmt: skip

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from harness.errors import ResultsError
-from harness.production.score_store import ScoreOutbox
 from harness.production.scoring import ScoringRequest, score_sessions
 from harness.production.sending import langfuse_sender
 from harness.production.settings import OnlineSettings
@@ -52,14 +51,12 @@ def langfuse(monkeypatch: pytest.MonkeyPatch) -> Iterator[LangfuseServer]:
         yield server
 
 
-def test_langfuse_gets_checks_metrics_and_failure_modes_once(
-    served: Served, langfuse: LangfuseServer, tmp_path: Path
-) -> None:
+def test_langfuse_gets_checks_metrics_and_failure_modes_once(served: Served, langfuse: LangfuseServer) -> None:
     send(served, 2)
     suite = load_suite(PROJECT, "drive_thru")
-    outbox = ScoreOutbox(tmp_path / "box", langfuse_sender())
-    score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, outbox=outbox))
-    sent = outbox.deliver()
+    store, sender = served.store(), langfuse_sender()
+    score_sessions(store, ScoringRequest(suite=suite, settings=NOW, send_to="langfuse"))
+    sent = store.score_store.deliver("langfuse", sender)
     assert sent == len(langfuse.scores) > 0
     by_trace: dict[str, dict[str, Any]] = {}
     for one in langfuse.scores.values():
@@ -71,8 +68,7 @@ def test_langfuse_gets_checks_metrics_and_failure_modes_once(
         assert {f"check.{one.check}" for one in score.card.verdicts if one.passed is not None} <= found.keys()
         assert {one.metric for one in score.card.scores if one.value is not None} <= found.keys()
         assert {"suite", "scorer", "rate"} == found["steps"]["metadata"].keys()
-    outbox.announce(served.store().scores())
-    assert (sent, sent) == (outbox.deliver(), len(langfuse.scores))
+    assert (sent, sent) == (sender(store.scores()), len(langfuse.scores))
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ from harness.drift.trackers import FolderTracker
 from harness.production.charts import charts_of, most_at_once
 from harness.production.days import Cell, DayFacts
 from harness.production.issues import file_incidents, incident_draft
-from harness.production.retention import forget_older
 from harness.production.scores import SessionSampling, SessionScore
 from harness.production.settings import WatchSettings
+from harness.production.store import forget_older
 from harness.production.watch import Incident, accept_incident, daily_report, watch_shifts
 from harness.runs.store.drift_report import DriftFinding, DriftReport
 from qa.production.shifts import FIRST, World, delay, drift, false_alarms, new_store, other_judge, rise, simulated
