@@ -80,7 +80,7 @@ def _values_and_holders(
 #
 #     cassettes/<suite>/profiles/<tool>.json
 #
-# It contains no values except words of fixed lists, ranges of numbers, and digests.
+# It contains no values except words of fixed lists, and digests.
 
 FOLDER = "profiles"
 FORMAT = 1
@@ -98,8 +98,6 @@ class Volatility(Frozen):
     """Sessions whose value differed from the previous and from the recorded one."""
     changes: int = 0
     """The number of sessions in which the value left the recorded one, or returned to it."""
-    first: date
-    last: date
 
     @property
     def is_sure(self) -> bool:
@@ -116,26 +114,11 @@ class PathProfile(Frozen):
     present: int = 0
     holders: int = 0
     """The number of objects that could have had it."""
-    format: str | None = None
-    """The format of its texts, if all have the same."""
     words: tuple[str, ...] | None = None
     """Its texts, if they are few and short."""
-    low: float | None = None
-    high: float | None = None
-    ordered: bool | None = None
-    """Whether a list keeps its order; None: unknown."""
     volatile: Volatility | None = None
     fleeting: int = 0
     """Sessions in which some answers to one call had it and others lacked it."""
-
-
-class LatencySample(Frozen):
-    """The response times of an operation in one session."""
-
-    day: date
-    calls: int
-    p50_ms: float
-    p95_ms: float
 
 
 class OperationProfile(Frozen):
@@ -148,14 +131,11 @@ class OperationProfile(Frozen):
     shaped_samples: int = 0
     """The number of samples whose shape was learned: `harness drift learn` does that, a probe does not."""
     shaped_days: tuple[date, ...] = ()
-    first: date | None = None
-    last: date | None = None
     accepted: date | None = None
     """The date on which a person accepted this behaviour."""
     paths: dict[str, PathProfile] = {}
     differing: dict[str, dict[str, str]] = {}
     """Call -> path -> digest of the last value, if it was not the recorded one."""
-    latency: tuple[LatencySample, ...] = ()
 
     @property
     def is_settled(self) -> bool:

@@ -193,7 +193,7 @@ class _Normalised:
             return reply
         body = self._normalisation.normalised(live.body, recorded.mark.tool)
         normalised = live.model_copy(update={"body": body})
-        return ProbeReply(recording=normalised, body=reply.body, took_ms=reply.took_ms)
+        return ProbeReply(recording=normalised, body=reply.body)
 
 
 def _volatile_pointers(suite: Suite) -> dict[str, Sequence[str]]:

@@ -33,7 +33,6 @@ SEVERITY: dict[ChangeClass, Severity] = {
     "header.removed": "breaking",
     "header.changed": "warning",
     "header.added": "info",
-    "latency": "info",
 }
 """The severity for a client of the answers: losing a guarantee is breaking (the response rules of oasdiff)."""
 

@@ -23,7 +23,6 @@ from harness.drift.observations import (
     in_order,
     open_operation_index,
     pair,
-    slower_findings,
     unavailable_in,
 )
 from harness.drift.probe import Probed, Prober, confirm, open_prober, probe
@@ -321,7 +320,7 @@ def _drift_result(
     surfaces = surfaces_of(plan.project, plan.suite.folder.name) if plan.listings and not plan.tools else ()
     confirmed, unconfirmed = findings_of(probed.observations)
     findings_of_surfaces = surface_findings(surfaces, _cases_by_tool(operations))
-    findings = in_order((*confirmed, *findings_of_surfaces, *slower_findings(probed.observations, operations)))
+    findings = in_order((*confirmed, *findings_of_surfaces))
     if plan.flips is not None and findings:
         findings = _flipped(plan.flips, operations, findings, list(live_cassettes(folder)))
     compared = [observation.recorded for observation in probed.observations if observation.compared]

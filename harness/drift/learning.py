@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -10,10 +10,10 @@ from itertools import pairwise
 
 from pydantic import JsonValue
 
-from harness.cassettes.profiles import ITEM, OperationProfile, PathProfile, ToolProfile, Volatility, found_at
+from harness.cassettes.profiles import ITEM, OperationProfile, PathProfile, ToolProfile, Volatility
 from harness.drift.answers import Answer, answer_of, unlike
-from harness.drift.forms import Forms, PathRules, format_of, forms_seen
-from harness.drift.observations import CallObservations, times_of
+from harness.drift.forms import Forms, PathRules, forms_seen
+from harness.drift.observations import CallObservations
 from harness.drift.structure import PathShape, shape_of
 from harness.runs.store.drift_report import holder_of
 
@@ -46,7 +46,6 @@ class _ValueChanges:
     """Paths that returned to the recorded value."""
     moved: set[str] = field(default_factory=set)
     """Paths that changed between two values, neither of which is the recorded one."""
-    unordered: set[str] = field(default_factory=set)
     fleeting: set[str] = field(default_factory=set)
 
 
@@ -75,7 +74,6 @@ def _operation(
     answers = [answer for observation in observations for answer in _successful_answers(observation)]
     forms = _forms(before, observations, answers, rules)
     seen, differing = _changes(before, observations, rules, forms)
-    took = [one for observation in observations for one in observation.took_ms]
     paths = dict(before.paths)
     for path in sorted(seen.within | seen.left | seen.returned | seen.moved):
         paths[path] = _volatile(paths.get(path) or PathProfile(), path, seen, session)
@@ -89,12 +87,9 @@ def _operation(
         days=_with_day(before.days, session.day),
         shaped_samples=before.shaped_samples + (len(answers) if session.shape else 0),
         shaped_days=_with_day(before.shaped_days, session.day) if session.shape else before.shaped_days,
-        first=before.first or session.day,
-        last=session.day,
         accepted=session.day if session.accept else before.accepted,
         paths=dict(sorted(paths.items())),
         differing=differing,
-        latency=(*before.latency, times_of(session.day, took))[-_RING:] if len(took) > 1 else before.latency,
     )
 
 
@@ -115,9 +110,7 @@ def _changes(
     for observation in observations:
         answers, recorded = _successful_answers(observation), answer_of(observation.recorded)
         for old, new in pairwise(answers):
-            apart = unlike(old.value, new.value, rules, forms)
-            seen.within |= {one.path for one in apart}
-            seen.unordered |= {one.path for one in apart if one.what == "order"}
+            seen.within |= {one.path for one in unlike(old.value, new.value, rules, forms)}
         seen.fleeting |= _fleeting([recorded.value, *(one.value for one in answers)], forms)
         if recorded.status != answers[-1].status:
             continue
@@ -142,48 +135,31 @@ def _fleeting(values: Sequence[JsonValue], forms: Forms) -> set[str]:
 
 
 def _volatile(profile: PathProfile, path: str, seen: _ValueChanges, session: ProbeSession) -> PathProfile:
-    old = profile.volatile or Volatility(first=session.day, last=session.day)
+    old = profile.volatile or Volatility()
     at_once = path in seen.within or (session.shape and path in seen.left | seen.moved)
     volatile = Volatility(
         sittings=old.sittings + int(at_once),
         moves=old.moves + int(path in seen.moved),
         changes=old.changes + int(path in seen.left or path in seen.returned),
-        first=old.first,
-        last=session.day,
     )
-    ordered = False if path in seen.unordered else profile.ordered
-    return profile.model_copy(update={"volatile": volatile, "ordered": ordered})
+    return profile.model_copy(update={"volatile": volatile})
 
 
 def _profiles_by_path(paths: dict[str, PathProfile], values: list[JsonValue], forms: Forms) -> dict[str, PathProfile]:
     shaped = dict(paths)
     for path, place in shape_of(values, forms).items():
-        known = shaped.get(path) or PathProfile()
-        found = [value for answer in values for value, _ in found_at(answer, path)]
-        shaped[path] = _updated_profile(known, place, found)
+        shaped[path] = _updated_profile(shaped.get(path) or PathProfile(), place)
     return shaped
 
 
-def _updated_profile(known: PathProfile, place: PathShape, values: list[JsonValue]) -> PathProfile:
-    numbers = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
-    lows = [*numbers, *([] if known.low is None else [known.low])]
-    highs = [*numbers, *([] if known.high is None else [known.high])]
-    formats = {format_of(one) for one in values}
+def _updated_profile(known: PathProfile, place: PathShape) -> PathProfile:
     words = None if place.texts is None else tuple(sorted({*place.texts, *(known.words or ())}))
-    lists = "array" in place.kinds
     return known.model_copy(
         update={
-            "kinds": {
-                kind: known.kinds.get(kind, 0) + place.kinds.get(kind, 0)
-                for kind in sorted({*known.kinds, *place.kinds})
-            },
+            "kinds": dict(sorted((Counter(known.kinds) + place.kinds).items())),
             "present": known.present + place.present,
             "holders": known.holders + place.holders,
-            "format": formats.pop() if len(formats) == 1 else None,
             "words": words if words and "string" in place.kinds and len(words) <= 8 else None,
-            "low": min(lows, default=None),
-            "high": max(highs, default=None),
-            "ordered": (known.ordered is not False) if lists else None,
         }
     )
 

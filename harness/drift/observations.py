@@ -5,14 +5,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from pathlib import Path
-from statistics import quantiles
 from urllib.parse import urlsplit
 
 from harness.cassettes.cassette import Cassette, cassette_path, open_cassette, refuse_secrets
 from harness.cassettes.journals import LiveCassette
-from harness.cassettes.profiles import LatencySample, OperationProfile, ToolProfile, member, read_profile
+from harness.cassettes.profiles import OperationProfile, ToolProfile, member, read_profile
 from harness.cassettes.recordings import Recording
 from harness.cassettes.redaction import Redactor
 from harness.drift.answers import Answer, AnswerBaseline, answer_of, why_not_comparable
@@ -129,7 +127,6 @@ class CallObservations:
     answers: list[Answer] = field(default_factory=list)
     compared: list[Compared] = field(default_factory=list)
     unavailable: list[str] = field(default_factory=list)
-    took_ms: list[float] = field(default_factory=list)
 
     @property
     def tool(self) -> str:
@@ -285,46 +282,3 @@ def _difference_lines(live: LiveCassette, apart: list[Recording], recorded: Cass
         yield f"{live.case}, attempt {live.attempt}: the agent asked {call}, which was not recorded{known}"
     if len(apart) > _SHOWN:
         yield f"{live.case}, attempt {live.attempt}: and {len(apart) - _SHOWN} more calls that were not recorded"
-
-
-# Finds operations that answer more slowly than ever before.
-
-_SESSIONS = 2
-_CALLS = 5
-_TIMES = 2.0
-_MORE_MS = 500.0
-
-
-def times_of(day: date, took_ms: Sequence[float]) -> LatencySample:
-    """The median and the slow end of at least two times."""
-    cuts = quantiles(took_ms, n=20, method="inclusive")
-    return LatencySample(day=day, calls=len(took_ms), p50_ms=round(cuts[9], 1), p95_ms=round(cuts[18], 1))
-
-
-def slower_findings(observations: Iterable[CallObservations], operations: OperationIndex) -> Iterator[DriftFinding]:
-    """Findings if half of at least five calls took twice as long as in any of at least two sessions, and half a
-    second more than all but the slowest calls did."""
-    own: defaultdict[tuple[str, str], list[CallObservations]] = defaultdict(list)
-    for observation in observations:
-        own[observation.tool, observation.operation].append(observation)
-    for (tool, operation), found in sorted(own.items()):
-        known = operations.profile(tool).operations.get(operation) or OperationProfile()
-        took = [one for observation in found for one in observation.took_ms]
-        if len(known.latency) < _SESSIONS or len(took) < _CALLS:
-            continue
-        now = times_of(date.min, took)
-        usual, slow = max(one.p50_ms for one in known.latency), max(one.p95_ms for one in known.latency)
-        if now.p50_ms > _TIMES * usual and now.p50_ms > slow + _MORE_MS:
-            yield DriftFinding(
-                tool=tool,
-                operation=operation,
-                change="latency",
-                severity="info",
-                path="",
-                old_kind="usual time",
-                new_kind="slower",
-                before={"p50_ms": usual, "p95_ms": slow},
-                after={"p50_ms": now.p50_ms, "p95_ms": now.p95_ms},
-                cases=tuple(sorted({case for observation in found for case in observation.cases})),
-                samples=len(took),
-            )

@@ -1,7 +1,6 @@
 """Sends recorded reads to the real tools again, within their limits, and repeats those whose answers differ."""
 
 import secrets as tokens
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -35,7 +34,6 @@ class ProbeReply:
     body: bytes = b""
     """The unchanged body, which may contain secrets: never stored."""
     unavailable: str | None = None
-    took_ms: float = 0.0
 
 
 class Prober:
@@ -66,7 +64,6 @@ class Prober:
         if mark.server in self._dead:
             return ProbeReply(recording=None, unavailable=self._dead[mark.server])
         await self._wait(call, mark.server)
-        began = time.monotonic()
         try:
             if isinstance(call, ToolRequest):
                 answer = await self._tools.call(call)
@@ -76,7 +73,7 @@ class Prober:
             self._dead[mark.server] = self._redactor.everywhere(error.message)
             return ProbeReply(recording=None, unavailable=self._dead[mark.server])
         assert not isinstance(answer, ToolMiss)  # nothing is replayed here
-        return self._reply(ask, answer, (time.monotonic() - began) * 1000)
+        return self._reply(ask, answer)
 
     async def reset(self, servers: Iterable[str]) -> str | None:
         """Brings live servers back to their known state. Returns the reason why that failed, or None."""
@@ -100,9 +97,9 @@ class Prober:
         host = next((host for host in self._suite.hosts if host.tool == server), None)
         return server, None if host is None else host.rate_limit
 
-    def _reply(self, ask: ReplayableRead, answer: ToolAnswer, took_ms: float) -> ProbeReply:
+    def _reply(self, ask: ReplayableRead, answer: ToolAnswer) -> ProbeReply:
         if answer.outcome in {"unreachable", "garbled", "oversized"}:
-            return ProbeReply(recording=None, unavailable=_WORDS[answer.outcome], took_ms=took_ms)
+            return ProbeReply(recording=None, unavailable=_WORDS[answer.outcome])
         mark = ask.recording.mark
         clean, web = self._redactor, mark.kind == "http"
         compared = self._suite.header_rules(mark.tool)
@@ -119,7 +116,7 @@ class Prober:
             headers=kept,
             body=clean.body(answer.body),
         )
-        return ProbeReply(recording=recording, body=answer.body, took_ms=took_ms)
+        return ProbeReply(recording=recording, body=answer.body)
 
 
 _WORDS = {
@@ -236,7 +233,6 @@ async def repeat_request(
         recorded = _recording_for(ask, reply.recording)
         if why_not_comparable(answer_of(reply.recording), answer_of(recorded)) is None:
             first = first or reply.recording
-            observation.took_ms.append(reply.took_ms)
         observation.add(operations, recorded, reply.recording)
         if observation.unavailable:
             break

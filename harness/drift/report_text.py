@@ -36,7 +36,6 @@ _CHANGES = {
     "header.removed": "a header is gone",
     "header.changed": "a header has another value",
     "header.added": "a new header",
-    "latency": "slower",
 }
 _SHOWN_CASES = 4
 _SHOWN_WORDS = 5

@@ -211,10 +211,9 @@ def _outbox(content: bytes, folder: Path) -> None:
 
 
 _PROFILE = (
-    b'{"tool": "look", "operations": {"look": {"samples": 9, "days": ["2026-01-01"], "first": "2026-01-01", "paths": '
-    b'{"items[].price": {"kinds": {"number": 9}, "present": 9, "holders": 9, "low": 0.5, "high": 2.5, "words": ["a"], '
-    b'"ordered": true}}, "differing": {"c": {"p": "0"}}, "latency": [{"day": "2026-01-01", "calls": 3, "p50_ms": 1.5, '
-    b'"p95_ms": 2}]}}}'
+    b'{"tool": "look", "operations": {"look": {"samples": 9, "days": ["2026-01-01"], "paths": '
+    b'{"items[].price": {"kinds": {"number": 9}, "present": 9, "holders": 9, "words": ["a"]}}, '
+    b'"differing": {"c": {"p": "0"}}}}}'
 )
 
 _DRIFT = (

@@ -1,7 +1,5 @@
 """How often noise is taken for drift, and drift for noise: simulated tools, the product's own judgement.
 
-    python -m tests.drift.noise [TOOLS]
-
 Each tool has steady fields and noisy ones: new in every answer, in every other, in three of ten, rarely, every day, and
 members that are there sometimes. It is recorded once, learned on some days, and probed on a later day: once as it was,
 and once with something removed, another type, another value and something added.
@@ -10,8 +8,6 @@ and once with something removed, another type, another value and something added
 import asyncio
 import json
 import random
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -91,7 +87,7 @@ class Simulated:
         self._tool, self._day = tool, day
 
     async def send(self, ask: ReplayableRead) -> ProbeReply:
-        return ProbeReply(recording=recording(self._tool.answer(self._day)), took_ms=1.0)
+        return ProbeReply(recording=recording(self._tool.answer(self._day)))
 
 
 @dataclass(frozen=True)
@@ -100,10 +96,6 @@ class Baseline:
 
     now: int
     days: int
-    accept: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.now}+{self.days}" + (", accepted" if self.accept else "")
 
 
 def looked_at(tool: Tool, baseline: Baseline) -> tuple[tuple[DriftFinding, ...], tuple[DriftFinding, ...]]:
@@ -115,9 +107,7 @@ def looked_at(tool: Tool, baseline: Baseline) -> tuple[tuple[DriftFinding, ...],
             when = FIRST + timedelta(days=day)
             book = OperationIndex(SUITE, {"c": cassette}, {"t": profile})
             looks = _probed(tool, when, cassette, book, samples)
-            profile = learned(
-                profile, looks, book.rules("t"), ProbeSession(day=when, shape=True, accept=baseline.accept)
-            )
+            profile = learned(profile, looks, book.rules("t"), ProbeSession(day=when, shape=True))
     book = OperationIndex(SUITE, {"c": cassette}, {"t": profile})
     later = FIRST + timedelta(days=20)
     clean, _ = findings_of(_probed(tool, later, cassette, book, 1))
@@ -135,49 +125,19 @@ def _probed(tool: Tool, day: date, cassette: Cassette, book: OperationIndex, sam
 class Row:
     """Shares of the tools."""
 
-    baseline: Baseline
     false: float
-    false_schema: float
     found: dict[str, float]
 
 
 def simulate(baseline: Baseline, tools: int, seed: int = 1) -> Row:
-    false = schema = 0
+    false = 0
     found = dict.fromkeys(INJECTED, 0)
     for number in range(tools):
         clean, changed = looked_at(Tool(random.Random(f"{seed}.{number}")), baseline)
         # What nobody would be called for is not a false report: a member that is new is told as `info`.
         false += any(one.severity != "info" for one in clean)
-        schema += any(one.change.startswith("schema.") and one.severity != "info" for one in clean)
         places = {(one.change, one.path) for one in changed}
         for name, place in INJECTED.items():
             found[name] += place in places
     shares = {name: count / tools for name, count in found.items()}
-    return Row(baseline, false / tools, schema / tools, shares)
-
-
-BASELINES = (
-    Baseline(0, 0),
-    Baseline(2, 0),
-    Baseline(5, 0),
-    Baseline(2, 0, accept=True),
-    Baseline(3, 2),
-    Baseline(5, 5),
-    Baseline(5, 10),
-)
-
-
-def table(tools: int) -> Iterator[str]:
-    yield f"{tools} tools; each answer that changed is asked for three times in all"
-    yield f"{'samples':>14} {'false report':>13} {'of the shape':>13}   found: " + " ".join(
-        f"{name:>8}" for name in INJECTED
-    )
-    for baseline in BASELINES:
-        row = simulate(baseline, tools)
-        shares = " ".join(f"{row.found[name]:>8.1%}" for name in INJECTED)
-        yield f"{baseline!s:>14} {row.false:>13.1%} {row.false_schema:>13.1%}          {shares}"
-
-
-if __name__ == "__main__":
-    for line in table(int(sys.argv[1]) if len(sys.argv) > 1 else 400):
-        print(line)
+    return Row(false / tools, shares)

@@ -76,7 +76,7 @@ def test_headers_are_told_by_name() -> None:
 
 
 def noise(**fields: int) -> PathProfile:
-    return PathProfile(volatile=Volatility(first=DAY, last=NEXT, **fields))
+    return PathProfile(volatile=Volatility(**fields))
 
 
 def test_a_value_is_noise_after_one_unequal_session_or_five_changes_back_and_forth() -> None:

@@ -135,7 +135,7 @@ def test_a_wide_value_is_cut(length: int, cut: bool) -> None:
 
 def test_a_profile_tells_samples_days_and_what_changes() -> None:
     day = date(2026, 1, 2)
-    clock = Place(volatile=Volatility(sittings=1, first=day, last=day))
+    clock = Place(volatile=Volatility(sittings=1))
     known = OperationProfile(samples=3, days=(day, date(2026, 1, 3)), paths={"at": clock, "": clock, "x": Place()})
     young = OperationProfile(samples=3, days=(day,))
     profile = ToolProfile(tool="menu", operations={"menu": known, "other": young})

@@ -41,7 +41,6 @@ ChangeClass = Literal[
     "header.removed",
     "header.changed",
     "header.added",
-    "latency",
 ]
 
 
