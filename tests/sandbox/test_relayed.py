@@ -156,3 +156,32 @@ def test_no_container_and_no_volume_is_left_of_a_harness_that_was_killed(
         assert volumes
         left = {volume["Name"] for volume in client.api.volumes()["Volumes"] or ()}
         assert volumes.isdisjoint(left)
+
+
+@pytest.mark.slow
+def test_volumes_that_a_stopped_engine_leaves_without_a_container_go_with_the_run(
+    client: docker.DockerClient, base_image: str, tmp_path: Path
+) -> None:
+    def volumes() -> set[str]:
+        return {one["Name"] for one in client.api.volumes()["Volumes"] or ()}
+
+    provider = DockerSandboxProvider(run="stopped", client=client, relayed=True)
+    try:
+        with ProviderFixture(provider, base_image, tmp_path) as stand:
+            stand.start(gateway_socket=stand.gateway().socket)
+            found = client.api.containers(filters={"label": "harness.run=stopped"})
+            mounts = [mount for one in found for mount in one["Mounts"] if mount["Type"] == "volume"]
+            labels = {name: client.api.inspect_volume(name)["Labels"] for name in {mount["Name"] for mount in mounts}}
+            relays = [mount["Name"] for mount in mounts if mount["Destination"].startswith("/run/harness/")]
+        until = time.monotonic() + 30
+        while set(labels) & volumes():
+            assert time.monotonic() < until, "the sandbox's own volumes stay"
+            time.sleep(0.1)
+        left = [
+            client.api.create_volume(labels=one)["Name"] for one in labels.values()
+        ]  # no container was made of them
+        left.append(client.api.create_volume(relays[0])["Name"])  # made again while the relay was going
+    finally:
+        provider.close()
+    assert {"stopped"} == {one["harness.run"] for one in labels.values()}
+    assert set() == set(left) & volumes()

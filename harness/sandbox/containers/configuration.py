@@ -19,7 +19,6 @@ from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 from harness.errors import SandboxError
 from harness.sandbox import inside as inside_package
 from harness.sandbox.engine import (
-    EngineFacts,
     facts_of,
     launcher_owns_places,
     more_ulimits,
@@ -337,7 +336,7 @@ class Containers:
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
             mounts=[
                 *mounted_folders({} if isinstance(sockets, str) else dict(sockets), spec),
-                *_terminals(self._engine),
+                *self._terminals(),
             ],
             tmpfs={place: place_options(place, spec, layout) for place in layout.places},
             sysctls=_sysctls(spec),
@@ -354,14 +353,30 @@ class Containers:
             {},
             command=_start_command("relay", *arguments),
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
-            mounts=mounted_folders({}, replace(spec, agent_files=None)),
+            mounts=[
+                *mounted_folders({}, replace(spec, agent_files=None)),
+                *(self._volume(folder) for folder in (CONTROL_FOLDER, GATEWAY_FOLDER)),
+            ],
             tmpfs={},
             mem_limit=f"{_RELAY_MB}m",
             memswap_limit=f"{_RELAY_MB}m",
             pids_limit=_RELAY_PROCESSES,
             ulimits=[Ulimit(name="nofile", soft=_DESCRIPTORS, hard=_DESCRIPTORS)],
         )
-        return {**config, "stdin_open": True, "volumes": [CONTROL_FOLDER, GATEWAY_FOLDER]}
+        return {**config, "stdin_open": True}
+
+    def _terminals(self) -> list[Mount]:
+        """Pseudo-terminals of the container's own; not if the engine cannot mount them, nor for another kernel."""
+        if self._engine.is_podman or self._engine.rootless or self._engine.default_runtime not in ("runc", "crun"):
+            return []
+        options = {"type": "devpts", "device": "devpts", "o": f"{TERMINALS},gid=5"}
+        return [self._volume("/dev/pts", DriverConfig("local", options))]
+
+    def _volume(self, folder: str, driver: DriverConfig | None = None) -> Mount:
+        """A volume that goes with its container. Its labels name its owner, since an engine that is stopped while it
+        creates a container leaves the volume without one.
+        """
+        return Mount(folder, None, type="volume", labels=dict(self._labels), driver_config=driver)
 
     def launcher_view(self, spec: SandboxSpec, layout: Layout) -> LauncherView:
         """The container of a trial as its launcher sees it; the launcher owns what the engine cannot."""
@@ -459,14 +474,6 @@ def _sysctls(spec: SandboxSpec) -> dict[str, str]:
     # the launcher listens on the ports of the hosts outside, and could not bind low ones otherwise
     low_ports = {} if spec.outside is None else {"net.ipv4.ip_unprivileged_port_start": "0"}
     return low_ports | {f"kernel.{name}": value for name, value in IPC_LIMITS.items()}
-
-
-def _terminals(engine: EngineFacts) -> list[Mount]:
-    """Pseudo-terminals of a number of their own; not for engines that cannot mount them, nor for another kernel's."""
-    if engine.is_podman or engine.rootless or engine.default_runtime not in ("runc", "crun"):
-        return []
-    options = {"type": "devpts", "device": "devpts", "o": f"{TERMINALS},gid=5"}
-    return [Mount("/dev/pts", None, driver_config=DriverConfig("local", options))]
 
 
 def container_limits(limits: Limits) -> tuple[float, ...]:

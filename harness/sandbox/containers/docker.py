@@ -248,6 +248,8 @@ class DockerSandboxProvider:
         self._closed = False
         self._outage = EngineOutage(self._client)
         self._relayed = not self._containers.mounts_sockets if relayed is None else relayed
+        self._relay_volumes: set[str] = set()
+        """Made again, without their labels, for a container that is created while its relay is going."""
         compile_launcher()
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
@@ -268,7 +270,7 @@ class DockerSandboxProvider:
         for cell in still_open:
             cell.discard()
         with engine_errors("sandboxes may be left"):
-            remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}")
+            remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}", self._relay_volumes)
         if self._own_client:
             self._client.close()
 
@@ -296,7 +298,11 @@ class DockerSandboxProvider:
             for file in gateway.parent.iterdir():
                 if file.is_file():  # the certificate of the run
                     arguments += [f"{GATEWAY_FOLDER}/{file.name}", file.read_text()]
-        return cell.relay(sockets).start(self._containers.relay_config(spec, snapshot, arguments))
+        relay = cell.relay(sockets).start(self._containers.relay_config(spec, snapshot, arguments))
+        self._relay_volumes |= {
+            one["Name"] for one in self._client.api.inspect_container(relay)["Mounts"] if "Name" in one
+        }
+        return relay
 
     def _new_cell(self) -> "_TrialContainer":
         with self._lock:

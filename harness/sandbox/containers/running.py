@@ -8,7 +8,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -108,8 +108,10 @@ class RunningContainer:
         return bool(memory.get("usage", 0) - droppable >= _FULL * memory.get("limit", float("inf")))
 
 
-def remove_labelled(client: docker.DockerClient, label: str) -> None:
-    """Waits for containers that are ending by themselves, then removes the remaining ones. Raises SandboxError."""
+def remove_labelled(client: docker.DockerClient, label: str, volumes: Collection[str] = ()) -> None:
+    """Waits for containers that are ending by themselves, then removes the remaining ones, and volumes that an engine
+    left when it was stopped: those with the label, and those named. Raises SandboxError.
+    """
     deadline = time.monotonic() + _GONE_WITHIN_S
     force_from = time.monotonic() + _FORCE_AFTER_S
     while left := client.api.containers(all=True, filters={"label": label}):
@@ -120,6 +122,11 @@ def remove_labelled(client: docker.DockerClient, label: str) -> None:
             for container in left:
                 remove_container(client, container["Id"])
         time.sleep(0.05)
+    for volume in client.api.volumes(filters={"dangling": True})["Volumes"] or ():
+        name, value = label.split("=", 1)
+        if volume["Name"] in volumes or (volume["Labels"] or {}).get(name) == value:
+            with suppress(NotFound):  # it went with its container
+                client.api.remove_volume(volume["Name"])
 
 
 def remove_container(client: docker.DockerClient, container: str) -> None:
@@ -231,9 +238,9 @@ class EngineOutage:
             return False
 
 
-def remove_all_of(client: docker.DockerClient, label: str) -> None:
-    """Removes the containers with this label; an engine that is just being started again is waited for."""
-    EngineOutage(client, _END_WITHIN_S).outlast(lambda: remove_labelled(client, label))
+def remove_all_of(client: docker.DockerClient, label: str, volumes: Collection[str] = ()) -> None:
+    """`remove_labelled`; an engine that is just being started again is waited for."""
+    EngineOutage(client, _END_WITHIN_S).outlast(lambda: remove_labelled(client, label, volumes))
 
 
 def link_gateway(socket: Path, folder: Path) -> None:

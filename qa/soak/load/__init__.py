@@ -79,7 +79,7 @@ def _process(busy: Loaded, sandbox: str) -> Row:
         what=f"{sandbox}: memory, threads and descriptors of the harness",
         tries=len(kept),
         survived=sum(kept),
-        said=f"least {at} MB early, at half, at the end, {threads} threads, {descriptors} descriptors",
+        said=f"{at} MB early, at half (the least), kept at the end, {threads} threads, {descriptors} descriptors",
     )
 
 

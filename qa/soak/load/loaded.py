@@ -85,7 +85,7 @@ class Loaded:
     planned: int
     wall_s: float
     resident_mb: list[float]
-    """The least of the harness's at the beginning, about half of its trials, and at the end."""
+    """The least of the harness's at the beginning and about half of its trials, and what it keeps after the last."""
     before: list[int]
     """Threads and descriptors."""
     after: list[int]

@@ -1,6 +1,8 @@
 """One run in a process of its own, which says of itself how much memory, how many threads and descriptors it has."""
 
 import argparse
+import ctypes
+import gc
 import json
 import os
 import threading
@@ -48,21 +50,29 @@ def measured(plan: RunPlan) -> dict[str, object]:
     return {
         "planned": len(plan.planned),
         "wall_s": wall_s,
-        "resident_mb": floors(resident, plan.jobs),
+        "resident_mb": [*floors(resident, plan.jobs), kept_mb()],
         "before": before,
         "after": standing(),
     }
 
 
 def floors(resident: list[float], jobs: int) -> list[float]:
-    """The least that was resident when no fewer than `jobs` trials were over, about half of them, and at the end.
+    """The least that was resident when no fewer than `jobs` trials were over, and about half of them.
 
     The least, since an agent that floods takes tens of megabytes while it runs: what a run keeps is there without it.
-    Each of a tenth of the trials, and of no fewer than are in flight: some while there is no flood among them.
+    Each of a tenth of the trials, and of no fewer than are in flight: some while there is no flood among them. At the
+    end of a run there is no such moment: floods take longest, so that the last in flight are nearly all floods.
     """
     trials, wide = len(resident), max(len(resident) // 10, jobs)
-    first, half, last = min(jobs, trials // 4), max(trials - wide, 0) // 2, max(trials - wide, 0)
-    return [min(resident[begin : begin + wide]) for begin in (first, half, last)]
+    first, half = min(jobs, trials // 4), max(trials - wide, 0) // 2
+    return [min(resident[begin : begin + wide]) for begin in (first, half)]
+
+
+def kept_mb() -> float:
+    """Resident when nothing is in flight, without what the allocator could give back: what the run has kept."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    return resident_mb()
 
 
 def standing() -> list[int]:
