@@ -97,8 +97,8 @@ def file_command(ctx: click.Context, /, source: str, **options: Unpack[FileValue
     harness issue file nightly --dry-run
     GITHUB_REPOSITORY=acme/agents harness issue file nightly --tracker github
 
-    Issues that cannot be filed are kept in issues/outbox and filed the next time. Labels control the updates:
-    `drift:mute` stops comments, `drift:accepted` accepts an intended change.
+    Issues that cannot be filed are kept in issues/outbox and filed the next time. The label
+    `drift:mute` stops comments.
 
     Exit status: 0 everything was filed, 3 an issue could not be filed.
     """

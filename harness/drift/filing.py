@@ -30,7 +30,6 @@ from harness.drift.issue import (
     state_in,
 )
 from harness.drift.issue_text import (
-    accepted_note,
     as_duplicate,
     changed_note,
     closing_note,
@@ -68,7 +67,6 @@ class TrackerAction(Frozen):
     draft: IssueDraft | None = None
     note: Note | None = None
     why: str
-    duplicate: bool = False
 
 
 def plan(report: DriftReport, issues: Sequence[TrackedIssue], *, most_new: int) -> list[TrackerAction]:
@@ -126,7 +124,6 @@ class _Planning:
             draft=draft,
             note=note,
             why=f"says the same as {oldest.reference}",
-            duplicate=True,
         )
 
     def _current(self, key: str) -> TrackedIssue | None:
@@ -205,21 +202,15 @@ class _Planning:
         self, issue: TrackedIssue, before: IssueState, seen: IssueUpdate, findings: Sequence[DriftFinding]
     ) -> TrackerAction:
         tool, about = before.tool, before.about
-        there = tuple(one.fingerprint for one in seen.state.changes if not one.is_gone)
-        accepts = issue.is_accepted and not before.accepted and not issue.is_muted and bool(there)
-        if accepts:
-            seen = seen.model_copy(update={"state": seen.state.model_copy(update={"accepted": there})})
         draft, after = self._draft(issue, before, seen.state, findings)
         if seen.is_over and not issue.is_muted:
             return TrackerAction(
                 verb="close", tool=tool, about=about, issue=issue, draft=draft, note=closing_note(after), why="all gone"
             )
-        note = None
-        if not issue.is_muted:
-            note = accepted_note(after, self._report) if accepts else changed_note(after, seen)
+        note = None if issue.is_muted else changed_note(after, seen)
         if note is None and after.shown == before.shown and after.last_seen - before.last_seen < REWRITTEN_AFTER:
             return _leave_action(issue, tool, about, "nothing new")
-        why = "; ".join(_events(seen)) or ("accepted" if accepts else "its counts and dates")
+        why = "; ".join(_events(seen)) or "its counts and dates"
         return TrackerAction(verb="update", tool=tool, about=about, issue=issue, draft=draft, note=note, why=why)
 
     def _reopen_action(
@@ -231,8 +222,6 @@ class _Planning:
         there = {finding.fingerprint for finding in findings}
         if issue.is_muted:
             return _leave_action(issue, tool, about, "muted")
-        if issue.is_accepted and there <= set(before.accepted):
-            return _leave_action(issue, tool, about, "accepted: refresh the recordings")
         same = there & {*(one.fingerprint for one in before.changes), *before.more}
         long_ago = issue.closed is not None and moment(self._report) - issue.closed > REOPENED_WITHIN
         if long_ago or not same:
@@ -412,7 +401,7 @@ def _carry_out(step: TrackerAction, tracker: IssueTracker) -> TrackedIssue | Non
     if step.issue is None:
         return tracker.file(step.draft)
     if step.verb == "close":
-        return tracker.close(step.issue, step.draft, step.note, duplicate=step.duplicate)
+        return tracker.close(step.issue, step.draft, step.note)
     return tracker.update(step.issue, step.draft, step.note, reopen=step.verb == "reopen")
 
 

@@ -2,8 +2,7 @@
 
 Duplicates are prevented as follows. A write with an unknown outcome is searched for by its marker and never sent again.
 An issue that was created without its labels (the process died, or the token may not label) is found among the recently
-changed ones and labelled. After filing, the list is read until it contains the new issue; if another process filed
-the same issue in the meantime, the younger one is closed.
+changed ones and labelled. If two processes filed the same issue at once, the next report closes the younger one.
 """
 
 import math
@@ -28,8 +27,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from typing_extensions import override
 
 from harness.cassettes.redaction import SHORTEST, Redactor
-from harness.drift.issue import LABEL, Note, TrackedIssue, TrackerOptions, key_in, state_in
-from harness.drift.issue_text import as_duplicate
+from harness.drift.issue import LABEL, Note, TrackedIssue, TrackerOptions, key_in
 from harness.errors import TrackerError, TrackerUnavailable, UsageError
 from harness.runs.store.drift_report import IssueDraft
 from harness.text import shortened
@@ -68,8 +66,6 @@ class RequestPace(Frozen):
     """The longest rate limit that is waited for."""
     first_pause_s: float = 0.5
     """The pause before a read is retried; doubled for each retry."""
-    listed_within_s: float = 20.0
-    """How long a new issue may be missing in lists."""
 
 
 class WriteUnknown(TrackerUnavailable):
@@ -281,7 +277,7 @@ class GithubTracker:
         self._repo = Repository(requester, url=f"/repos/{options.repo}")
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """GitHub has no lock: `file` searches for duplicates instead."""
+        """GitHub has no lock."""
         return nullcontext()
 
     def find(self) -> Sequence[TrackedIssue]:
@@ -294,7 +290,7 @@ class GithubTracker:
         missing = set(draft.labels) - set(self._tracked(made).labels)
         if missing:
             self._asking.write(lambda: made.add_to_labels(*draft.labels))
-        return self._without_twin(self._tracked(made), key_in(draft.body))
+        return self._tracked(made)
 
     def update(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
@@ -304,17 +300,8 @@ class GithubTracker:
             self._asking.write(lambda: changed.add_to_labels(*draft.labels))
         return self._tracked(changed)
 
-    def close(
-        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
-    ) -> TrackedIssue:
-        if not duplicate:
-            return self._tracked(self._update_issue(issue, draft, note, ("closed", "completed")))
-        try:
-            return self._tracked(self._update_issue(issue, draft, note, ("closed", "duplicate")))
-        except TrackerUnavailable:
-            raise
-        except TrackerError:  # a self-hosted server that predates this reason
-            return self._tracked(self._update_issue(issue, draft, note, ("closed", "not_planned")))
+    def close(self, issue: TrackedIssue, draft: IssueDraft, note: Note | None) -> TrackedIssue:
+        return self._tracked(self._update_issue(issue, draft, note, ("closed", "completed")))
 
     def comment(self, number: int, note: Note, *, replace: bool) -> str:
         """Writes the comment once, identified by the note's mark, on an issue or pull request; returns its address.
@@ -357,27 +344,6 @@ class GithubTracker:
             if made is None:
                 raise
             return made
-
-    def _without_twin(self, own: TrackedIssue, key: str | None) -> TrackedIssue:
-        """Returns the issue itself, or an older duplicate of it, in which case `own` is closed."""
-        older = [one for one in self._listed_with(own) if key_in(one.body) == key and _is_current(one)]
-        if not older or older[0].number >= own.number:
-            return own
-        state = state_in(own.body)
-        if state is not None:
-            draft, note = as_duplicate(state, own, older[0], "")
-            self.close(own, draft, note, duplicate=True)
-        return older[0]
-
-    def _listed_with(self, own: TrackedIssue) -> list[TrackedIssue]:
-        """The labelled issues, read until `own` is among them: lists lag behind writes."""
-        until, pause = time.monotonic() + self._pace.listed_within_s, self._pace.first_pause_s
-        while True:
-            found = sorted((self._tracked(one) for one in self._labelled_issues()), key=lambda one: one.number)
-            if any(one.number == own.number for one in found) or time.monotonic() > until:
-                return found
-            time.sleep(pause)
-            pause = min(pause * 2, 4.0)
 
     def _update_issue(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, state: tuple[str, str] | None
@@ -425,11 +391,6 @@ def _is_orphan(issue: Issue) -> bool:
     if key_in(issue.body or "") is None or any(label.name.startswith(("drift:", "online:")) for label in issue.labels):
         return False
     return issue.author_association in _OURS or issue.user.type == "Bot"
-
-
-def _is_current(issue: TrackedIssue) -> bool:
-    state = state_in(issue.body)
-    return issue.is_open and (state is None or state.twin_of is None)
 
 
 def _tracked(issue: Issue) -> TrackedIssue:

@@ -20,7 +20,6 @@ from harness.values import Frozen
 LABEL = "harness-drift"
 """The label by which the issues are listed; removing it leaves an issue to people."""
 MUTE = "drift:mute"
-ACCEPTED = "drift:accepted"
 
 
 class TrackerOptions(Frozen):
@@ -63,10 +62,6 @@ class TrackedIssue(Frozen):
     def is_muted(self) -> bool:
         return MUTE in self.labels or (self.declined and not self.is_open)
 
-    @property
-    def is_accepted(self) -> bool:
-        return ACCEPTED in self.labels
-
 
 class Note(Frozen):
     """A comment. A tracker that has one with this id on the issue already does not write it again."""
@@ -94,7 +89,7 @@ class IssueTracker(Protocol):
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Held from the first search to the last write: other processes wait if the tracker has a lock. If it has
-        none, `file` searches for a duplicate that another process filed in the meantime.
+        none, the next report closes what two processes filed at once.
         """
         ...
 
@@ -104,7 +99,7 @@ class IssueTracker(Protocol):
         ...
 
     def file(self, draft: IssueDraft) -> TrackedIssue:
-        """Creates a new issue with its labels, or returns an older duplicate."""
+        """Creates a new issue with its labels."""
         ...
 
     def update(
@@ -115,10 +110,8 @@ class IssueTracker(Protocol):
         """
         ...
 
-    def close(
-        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
-    ) -> TrackedIssue:
-        """Closes an issue as done, or as a duplicate; its body is rewritten, too."""
+    def close(self, issue: TrackedIssue, draft: IssueDraft, note: Note | None) -> TrackedIssue:
+        """Closes an issue; its body is rewritten, too."""
         ...
 
 
@@ -183,8 +176,6 @@ class IssueState(Frozen):
     """The value of the last write of the issue; not every check writes."""
     looked: datetime
     """The time of the latest check that was taken into account."""
-    accepted: tuple[str, ...] = ()
-    """Fingerprints whose instructions for acceptance the issue has shown."""
     shown: str = ""
     """Digest of the body's content, except excerpts and `last_seen`: while it is unchanged, nothing is written."""
     revision: int = 0

@@ -10,7 +10,6 @@ from shlex import quote
 from pydantic import JsonValue
 
 from harness.drift.issue import (
-    ACCEPTED,
     CLEAN_LOOKS,
     LABEL,
     MOST_COUNTED,
@@ -22,7 +21,7 @@ from harness.drift.issue import (
     TrackedIssue,
     marker_of,
 )
-from harness.runs.store.drift_report import DriftFinding, DriftReport, IssueDraft, Severity
+from harness.runs.store.drift_report import DriftFinding, IssueDraft, Severity
 from harness.text import shortened
 from harness.values import digest_of
 
@@ -164,7 +163,7 @@ def _digested_state(state: IssueState, link: str | None) -> object:
     """The part of the state that the digest covers: excerpts, and dates that change with every check, cause no
     write.
     """
-    said = state.model_dump(mode="json", exclude={"looked", "last_seen", "shown", "revision", "accepted"})
+    said = state.model_dump(mode="json", exclude={"looked", "last_seen", "shown", "revision"})
     return [said, link]
 
 
@@ -299,19 +298,19 @@ def _what_to_do(state: IssueState) -> Iterator[str]:
     yield "### What to do"
     yield (
         f"- The tool is wrong: have it repaired. After {CLEAN_LOOKS} clean looks in a row this issue is closed.\n"
-        f"- The change is meant: put the label `{ACCEPTED}` here, and take the new answers over with\n"
-        f"  {span(refresh_command(state))}.\n"
-        f"- Nobody should hear of it: put the label `{MUTE}` here.\n\n"
-        "This text is written by `harness issue file` and rewritten when something changes: answer below it."
+        f"- Nobody should hear of it: put the label `{MUTE}` here.\n"
+        "- The change is meant: take the new answers over into the recordings, and commit them:"
     )
+    yield fenced(f"{_refresh_command(state)}\ngit apply accepted.patch", "sh")
+    yield "This text is written by `harness issue file` and rewritten when something changes: answer below it."
 
 
-def refresh_command(state: IssueState, source: str = "RUN") -> str:
+def _refresh_command(state: IssueState) -> str:
     """The command that copies the new answers into the recordings. Its words are quoted for a shell: people copy it,
     and the report may be untrusted.
     """
     tool = f" --tool {quote(state.tool)}" if state.tool else ""
-    return f"harness cassette refresh {quote(state.suite)} --from {quote(source)}{tool} --patch accepted.patch"
+    return f"harness cassette refresh {quote(state.suite)} --from RUN{tool} --patch accepted.patch"
 
 
 def _excerpt(finding: DriftFinding) -> str:
@@ -351,18 +350,6 @@ def changed_note(state: IssueState, seen: IssueUpdate) -> Note | None:
         *_section_lines(f"Gone for {CLEAN_LOOKS} looks in a row:", seen.vanished),
     ]
     return _comment(state, "\n\n".join(parts)) if parts else None
-
-
-def accepted_note(state: IssueState, report: DriftReport) -> Note:
-    """The comment on how to copy the new answers into the recordings."""
-    command = f"{refresh_command(state, report.run)}\ngit apply accepted.patch"
-    return _comment(
-        state,
-        "Accepted. Take the new answers over into the recordings, and commit them:\n\n"
-        f"{fenced(command, 'sh')}\n\n"
-        "A run that CI made is among the artifacts of its workflow; unpack it first. "
-        f"This issue closes by itself after {CLEAN_LOOKS} clean looks against the new recordings.",
-    )
 
 
 def closing_note(state: IssueState) -> Note:

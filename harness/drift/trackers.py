@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import yaml
 
 from harness.disk import write_atomically
-from harness.drift.issue import LABEL, IssueTracker, Note, TrackedIssue, TrackerOptions, key_in
+from harness.drift.issue import LABEL, IssueTracker, Note, TrackedIssue, TrackerOptions
 from harness.errors import InvalidDocument, TrackerUnavailable, UsageError
 from harness.plugins import extra_remedy, find_object
 from harness.runs.store.drift_report import IssueDraft
@@ -43,7 +43,7 @@ class Head(Frozen):
 
     number: int
     title: str
-    state: Literal["open", "closed", "declined", "duplicate"]
+    state: Literal["open", "closed", "declined"]
     """`declined`: closed by a person as not planned."""
     labels: tuple[str, ...] = ()
     created: datetime
@@ -84,10 +84,6 @@ class FolderTracker:
         return [_tracked(filed, self._shown) for filed in self._all_issues() if LABEL in filed.head.labels]
 
     def file(self, draft: IssueDraft) -> TrackedIssue:
-        key = key_in(draft.body)
-        for filed in self._all_issues():
-            if filed.head.state == "open" and key_in(filed.body) == key:
-                return _tracked(filed, self._shown)
         now = _utc_now()
         number = max((int(path.name[:4]) for path in self._paths()), default=0) + 1
         head = Head(number=number, title=draft.title, state="open", labels=draft.labels, created=now, updated=now)
@@ -100,12 +96,8 @@ class FolderTracker:
         change = {"state": "open", "closed": None} if reopen else {}
         return self._store_changed(issue, draft, note, change)
 
-    def close(
-        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
-    ) -> TrackedIssue:
-        return self._store_changed(
-            issue, draft, note, {"state": "duplicate" if duplicate else "closed", "closed": _utc_now()}
-        )
+    def close(self, issue: TrackedIssue, draft: IssueDraft, note: Note | None) -> TrackedIssue:
+        return self._store_changed(issue, draft, note, {"state": "closed", "closed": _utc_now()})
 
     def _store_changed(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, change: Mapping[str, object]

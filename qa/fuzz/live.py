@@ -239,7 +239,7 @@ def _github(content: bytes, folder: Path) -> None:
     server = _world().server
     server.answer = lambda request: content
     options = TrackerOptions(project=folder, repo="a/b", api_url=server.url, timeout_s=2)
-    pace = RequestPace(between_writes_s=0, longest_wait_s=0, first_pause_s=0.001, listed_within_s=0)
+    pace = RequestPace(between_writes_s=0, longest_wait_s=0, first_pause_s=0.001)
     for issue in GithubTracker(options, "token", pace).find():
         assert issue.number is not None
 

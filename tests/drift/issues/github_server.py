@@ -1,4 +1,4 @@
-"""The few routes of GitHub's API that are used, over real HTTP: pages, rate limits, lists that lag, failures on cue."""
+"""The few routes of GitHub's API that are used, over real HTTP: pages, rate limits, failures on cue."""
 
 import json
 import re
@@ -141,8 +141,6 @@ class GithubServer(ThreadingHTTPServer):
         """Whose token it is."""
         self.is_app = False
         """Whether the token is one of an app, as in a workflow: such a token has no user."""
-        self.lag = 0
-        """For how many lists a new issue does not stand in them."""
 
     @property
     def url(self) -> str:
@@ -204,7 +202,7 @@ class GithubServer(ThreadingHTTPServer):
             issue.update(sent)
             issue["closed_at"] = _now() if issue["state"] == "closed" else None
             issue["updated_at"] = _now()
-        return 200, self._shown(issue), {}
+        return 200, issue, {}
 
     def _create(self, sent: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         number = len(self.issues) + 1
@@ -214,11 +212,10 @@ class GithubServer(ThreadingHTTPServer):
             "created_at": _now(), "updated_at": _now(), "author_association": "MEMBER", "pull_request": None,
             "user": {"login": "bot", "id": 1, "type": "Bot", "url": f"{self.url}/users/bot"},
             "url": f"{self.url}/repos/{REPO}/issues/{number}", "html_url": f"{self.url}/{REPO}/issues/{number}",
-            "hidden": self.lag,
         }  # fmt: skip
         self.issues.append(issue)
         self.comments[number] = []
-        return 201, self._shown(issue), {}
+        return 201, issue, {}
 
     def _edit_comment(self, place: int, sent: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         found = next(one for each in self.comments.values() for one in each if one["id"] == place)
@@ -230,10 +227,9 @@ class GithubServer(ThreadingHTTPServer):
         wanted = set(query["labels"][0].split(",")) if "labels" in query else set()
         listed = []
         for issue in self.issues:
-            hidden, issue["hidden"] = issue["hidden"], max(0, issue["hidden"] - 1)
             names = {label["name"] for label in issue["labels"]}
-            if not hidden and wanted <= names and query.get("state") in (["all"], [issue["state"]]):
-                listed.append(self._shown(issue))
+            if wanted <= names and query.get("state") in (["all"], [issue["state"]]):
+                listed.append(issue)
         if query.get("direction") == ["desc"]:
             listed.reverse()
         return self._paged(listed, path)
@@ -246,9 +242,6 @@ class GithubServer(ThreadingHTTPServer):
         more = f'<{self.url}{url.path}?{others}&page={page + 1}>; rel="next"'
         headers = {"Link": more} if page * PAGE < len(listed) else {}
         return 200, listed[(page - 1) * PAGE : page * PAGE], headers
-
-    def _shown(self, issue: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in issue.items() if name != "hidden"}
 
 
 def _user(login: str) -> dict[str, Any]:

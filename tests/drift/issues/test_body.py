@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.drift.issue import IssueState, begin, look, marker_of, state_in
-from harness.drift.issue_text import MOST_CHARACTERS, accepted_note, draft_of, fenced, harmless, span
+from harness.drift.issue_text import MOST_CHARACTERS, draft_of, fenced, harmless, span
 from harness.runs.store.drift_report import DriftFinding, IssueDraft
 from tests.drift.issues.conftest import NOW, finding
 from tests.drift.issues.conftest import look as looked
@@ -51,7 +51,7 @@ def test_what_a_tool_said_mentions_nobody_and_begins_no_markup() -> None:
     assert None is re.search(r"@\w|#\d|GH-\d|<!--|[\u202a-\u202e\x07]", shown)
     assert None is re.search(r"@\w|#\d|\n", draft.title)
     fences = [line for line in shown.splitlines() if line.startswith("```")]
-    assert ["```diff", "```", "```sh", "```"] == fences
+    assert ["```diff", "```", "```sh", "```", "```sh", "```"] == fences
     assert 1 == len({line.count("|") - line.count("\\|") for line in shown.splitlines() if line.startswith("| `")})
     state = state_in(draft.body)
     assert state is not None
@@ -161,8 +161,8 @@ HOSTILE_NAMES = (
 def test_a_command_to_be_copied_is_one_command_whatever_a_report_calls_its_parts(tmp_path: Path, name: str) -> None:
     one = finding(tool=name)
     report = looked(one).model_copy(update={"run": name, "suite": name})
-    note = accepted_note(begin(name, name, "breaking", [one], report), report).text
-    lines = note.split("```sh\n")[1].split("\n```")[0]
+    body = draft_of(begin(name, name, "breaking", [one], report), "harness").body
+    lines = body.split("```sh\n")[-1].split("\n```")[0]
     (tmp_path / "harness").write_text('#!/bin/sh\necho $# "$2" > said\n')
     (tmp_path / "harness").chmod(0o755)
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}

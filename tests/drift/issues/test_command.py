@@ -76,22 +76,6 @@ def test_two_runs_at_once_file_one_issue(tmp_path: Path) -> None:
     assert 2 == len(list(tmp_path.glob("issues/0*.md")))
 
 
-@pytest.mark.slow
-def test_two_runs_at_once_leave_one_open_issue_on_github(github: GithubServer, tmp_path: Path) -> None:
-    github.lag = 2
-    for name in ("one", "two"):
-        night(tmp_path / name, name, look(finding(), run=name))
-    running = [
-        subprocess.Popen(
-            [HARNESS, "--project", str(tmp_path / name), "issue", "file", name],
-            env={**ENVIRONMENT, "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": github.url, "GITHUB_REPOSITORY": REPO},
-        )
-        for name in ("one", "two")
-    ]
-    assert [0, 0] == [process.wait(timeout=120) for process in running]
-    assert [1] == [issue["number"] for issue in github.open_issues()]
-
-
 def test_where_github_fails_the_drafts_are_kept_and_the_token_is_nowhere(github: GithubServer, tmp_path: Path) -> None:
     drift = night(tmp_path, "nightly", look(finding()))
     github.faults = [When("GET", "/issues", says(401, "Bad credentials"))]

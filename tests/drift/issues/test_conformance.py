@@ -38,12 +38,6 @@ def test_a_filed_issue_is_found(make: Make) -> None:
     assert (filed.number, filed.reference) == (found.number, found.reference)
 
 
-def test_the_same_filed_twice_is_one_open_issue(make: Make) -> None:
-    first, second = make().file(_draft()), make().file(_draft())
-    assert first.number == second.number
-    assert 1 == len([one for one in make().find() if one.is_open])
-
-
 def test_numbers_grow(make: Make) -> None:
     numbers = [make().file(_draft(tool)).number for tool in ("a", "b", "c")]
     assert sorted(set(numbers)) == numbers
@@ -69,13 +63,6 @@ def test_an_issue_is_closed_and_opened_again(make: Make) -> None:
     tracker.update(closed, _draft(), Note(id="n-2", text="Back."), reopen=True)
     opened = _only(make())
     assert (True, None) == (opened.is_open, opened.closed)
-
-
-def test_a_duplicate_is_closed_and_not_declined(make: Make) -> None:
-    tracker = make()
-    tracker.close(tracker.file(_draft()), _draft(), None, duplicate=True)
-    closed = _only(make())
-    assert (False, False) == (closed.is_open, closed.declined)
 
 
 def test_text_survives_whatever_is_in_it(make: Make) -> None:

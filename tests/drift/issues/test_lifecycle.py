@@ -1,4 +1,4 @@
-"""What looks do to issues, through the tracker `folder`: filed, updated, closed, opened again, muted, accepted."""
+"""What looks do to issues, through the tracker `folder`: filed, updated, closed, opened again, muted."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -210,18 +210,6 @@ def test_what_people_closed_while_it_is_there_is_opened_again(nights: Nights) ->
     nights.file(TOTAL)
     nights.edit("state: open", "state: closed")
     assert ["reopen"] == nights.file(TOTAL)
-
-
-def test_accepting_says_once_how_the_recordings_are_refreshed(nights: Nights) -> None:
-    nights.file(TOTAL)
-    nights.edit("- drift:breaking\n", "- drift:breaking\n- drift:accepted\n")
-    assert ["update"] == nights.file(TOTAL)
-    assert "harness cassette refresh drive_thru --from night-2 --tool get_order --patch accepted.patch" in nights.text()
-    assert [] == nights.file(TOTAL)
-    assert 1 == nights.comments()
-    nights.edit("state: open", "state: closed")
-    assert [] == nights.file(TOTAL)
-    assert ["reopen"] == nights.file(TOTAL, STATUS)
 
 
 def test_beyond_the_cap_the_rest_stands_in_one_summary_and_stays_there(nights: Nights) -> None:
