@@ -302,5 +302,4 @@ def compare(before: str, after: str, *, project: Path | str = ".") -> "Compariso
     from harness.runs.store.folder import run_path
 
     folder = Path(project)
-    comparison, _ = compare_named(folder, before, run_path(folder, after))
-    return comparison
+    return compare_named(folder, before, run_path(folder, after))

@@ -1,7 +1,6 @@
 """`harness compare` and `harness baseline`: what changed between two runs, or since the baseline."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -10,13 +9,9 @@ import click
 from harness.cli.console import out, print_json
 from harness.cli.options import all_option, form_of, json_option, refuse_all
 from harness.errors import ExitCode, UsageError
-from harness.reports.margin import no_worse_than, refuse_malformed
-from harness.reports.migration import migration_of
+from harness.reports.margin import no_worse_than
 from harness.reports.named import compare_named
-from harness.reports.render.migration import migration_markdown, migration_view
 from harness.runs.store.folder import RunFolder, run_path
-from harness.suite.loading import load_stored_suite
-from harness.suite.suites import prompt_texts
 
 # `harness compare`: compares two runs, case by case.
 
@@ -42,13 +37,6 @@ from harness.suite.suites import prompt_texts
     help="Test whether AFTER is worse by more than MARGIN; for amounts also a percentage, as in cost_usd=10%"
     " (repeatable).",
 )
-@click.option(
-    "--migration",
-    is_flag=True,
-    help="Print a page about a change of the base model: success, rubrics, cost and latency by margin, and the"
-    " failure modes"
-    " that appeared.",
-)
 @click.pass_context
 def compare_command(
     ctx: click.Context,
@@ -58,7 +46,6 @@ def compare_command(
     as_json: bool,
     everything: bool,
     margins: tuple[str, ...],
-    migration: bool,
 ) -> None:
     """Show what changed from the run BEFORE (or `baseline:SUITE`) to the run AFTER, paired by case and attempt.
 
@@ -68,30 +55,27 @@ def compare_command(
     harness compare tour-v1 tour-v2 --no-worse-than task_success=0.05 --no-worse-than cost_usd=10%
     harness compare baseline:drive_thru tour-v2
     harness compare baseline:drive_thru
-    harness compare --migration old-model new-model --no-worse-than task_success=0.02
 
     Runs of different suites, or scored by different versions of a verifier, are not compared: the difference would have
     no meaning. Without AFTER, the baseline itself is shown, and whether it was made by the current suite, verifiers,
     metrics and detectors; the exit status is 3 if there is none, or if the suite has changed.
 
-    Exit status with --no-worse-than or --migration: 0 better or at parity, 1 worse, 3 not determined.
+    Exit status with --no-worse-than: 0 better or at parity, 1 worse, 3 not determined.
     """
     shown = form_of(ctx, form, as_json)
-    refuse_all(ctx, "--migration" if migration else shown)
+    refuse_all(ctx, shown)
     if after is None:
-        if migration or margins or not before.startswith("baseline:"):
+        if margins or not before.startswith("baseline:"):
             raise UsageError("name a run to compare with", remedy=f"harness compare {before} RUN")
         _show_baseline(ctx.obj, before.removeprefix("baseline:"), shown, everything)
         return
-    if migration:
-        ctx.exit(compare_for_migration(ctx.obj, before, after, shown, margins))
     from harness.reports.render.markdown import addresses_of, comment_markdown, comparison_json, comparison_markdown
     from harness.reports.render.sections import margin_lines
     from harness.reports.render.terminal import comparison_view, first_comparison
 
     project: Path = ctx.obj
-    comparison, repetitions = compare_named(project, before, run_path(project, after), margins)
-    checks = no_worse_than(comparison, margins, repetitions()) if margins else []
+    comparison = compare_named(project, before, run_path(project, after), margins)
+    checks = no_worse_than(comparison, margins)
     match shown:
         case "terminal":
             out().print(comparison_view(comparison) if everything else first_comparison(comparison, before))
@@ -105,40 +89,6 @@ def compare_command(
         for line in margin_lines(checks):
             click.echo(line)
     ctx.exit(max((check.exit_code for check in checks), default=ExitCode.DONE))
-
-
-# `harness compare --migration`: prints a page about a change of the base model.
-
-
-def compare_for_migration(project: Path, before: str, after: str, form: str, margins: Sequence[str]) -> ExitCode:
-    """Prints the page in a format of `harness compare`; returns the exit status."""
-    refuse_malformed(margins)
-    if form == "comment":
-        raise UsageError("--format comment has no meaning with --migration", remedy="--format markdown prints its page")
-    if before.startswith("baseline:"):
-        raise UsageError(
-            "--migration needs the trials of two runs, but a baseline stores no trials",
-            remedy="name the run that the baseline was set from, or run the old model again",
-        )
-    old, new = RunFolder.open(run_path(project, before)), RunFolder.open(run_path(project, after))
-    comparison, repetitions = compare_named(project, before, new.path)
-    found = migration_of((old, new), comparison, margins, repetitions(), _prompt_texts(project, new))
-    match form:
-        case "terminal":
-            out().print(migration_view(found))
-        case "json":
-            print_json(found.model_dump(mode="json"))
-        case _:
-            click.echo(migration_markdown(found), nl=False)
-    return found.exit_code
-
-
-def _prompt_texts(project: Path, run: RunFolder) -> dict[str, str]:
-    """The prompts of the run's agent as it is now; empty for an imported run or a missing suite."""
-    try:
-        return prompt_texts(load_stored_suite(project, run.manifest.suite, run.path), run.manifest.agent)
-    except UsageError:  # the page needs only names of prompts, so an invalid suite is not an error here
-        return {}
 
 
 # `harness baseline`: the results that changes are compared with.

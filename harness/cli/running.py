@@ -162,8 +162,7 @@ def hold_margins(project: Path, folder: RunFolder, margins: Sequence[str], *, qu
     from harness.reports.named import compare_named
 
     before = f"baseline:{folder.manifest.suite}"
-    comparison, repetitions = compare_named(project, before, folder.path, margins)
-    checks = no_worse_than(comparison, margins, repetitions())
+    checks = no_worse_than(compare_named(project, before, folder.path, margins), margins)
     console = out(quiet=quiet)
     for line in margin_lines(checks):
         console.print(f"gate: {line}", markup=False)

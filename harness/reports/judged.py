@@ -72,11 +72,6 @@ class _Read:
         """The judge's rates on people's labels."""
         return {} if self.judge is None else label_rates(*self.home, self.rubric, self.judge)
 
-    @property
-    def scores(self) -> Mapping[TrialKey, RubricScore]:
-        """The scores of the trials, those below the rubric's coverage left out."""
-        return {key: one for key, one in _scores(self.rubric, self.kept).items() if one.coverage >= MIN_COVERAGE}
-
 
 def _read(path: Path, name: str) -> tuple[_Read, ...]:
     """What counts, for each judge, the one that answered last at the end."""
@@ -222,55 +217,6 @@ def pooled_criteria(runs: Iterable[Path]) -> dict[tuple[str, JudgeIdentity], tup
         kept = [one for read in own if read.rubric == last.rubric for one in read.kept]
         found[key] = _criteria(last.rubric, kept, {}, last.rates)
     return found
-
-
-# Domains of rubrics trial by trial, for two runs that were judged by the same rubric.
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgedPair:
-    """One rubric that both runs were judged by, word for word."""
-
-    rubric: Rubric
-    before: Mapping[TrialKey, RubricScore]
-    after: Mapping[TrialKey, RubricScore]
-
-    def values(self, domain: str) -> list[tuple[str, float, float]]:
-        """Case, value before and value after of each trial in which the domain has a value in both runs."""
-        found = []
-        for key, score in self.after.items():
-            old, new = _value(self.before.get(key), domain), _value(score, domain)
-            if old is not None and new is not None:
-                found.append((key[0], old, new))
-        return found
-
-
-def judged_pairs(before: RunFolder, after: RunFolder) -> tuple[tuple[JudgedPair, ...], tuple[str, ...]]:
-    """The rubrics that one judge judged both runs by, and the reasons why others are left out."""
-    old_names, new_names = judged_rubrics(before.path), judged_rubrics(after.path)
-    pairs: list[JudgedPair] = []
-    left_out: list[str] = []
-    for name in dict.fromkeys((*old_names, *new_names)):
-        old, new = _read(before.path, name), _read(after.path, name)
-        if not old or not new:
-            missing = after if old else before
-            left_out.append(f"rubric {name}: run {missing.manifest.run} was not judged by it")
-        elif old[-1].rubric != new[-1].rubric:
-            left_out.append(f"rubric {name}: it changed between the judgements of the runs; judge the older one again")
-        else:
-            shared = [(one, other) for other in new for one in old if one.judge == other.judge]
-            if shared:
-                one, other = shared[-1]
-                pairs.append(JudgedPair(rubric=one.rubric, before=one.scores, after=other.scores))
-            else:
-                left_out.append(f"rubric {name}: no judge judged both runs; judge one of them by the other's judge")
-    return tuple(pairs), tuple(left_out)
-
-
-def _value(score: RubricScore | None, domain: str) -> float | None:
-    if score is None:
-        return None
-    return next((one.value for one in score.domains if one.domain == domain), None)
 
 
 # Existing verdicts of trials as the reference that a judge is compared with.

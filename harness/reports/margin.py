@@ -1,8 +1,6 @@
 """`--no-worse-than METRIC=MARGIN`: whether a run is better than another, as good, worse, or undecided.
 
 The margin is the loss that the user accepts; for an amount also as a percentage of its value before (`cost_usd=10%`).
-The verdict comes with the noise floor: the difference between repeated runs of the same version; a margin below it
-exceeds the precision of the measurement.
 """
 
 import math
@@ -13,14 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 from harness.errors import ExitCode, UsageError
 from harness.reports.change import LATENCY, MetricChange
-from harness.reports.units import figure, signed_figure, signed_percent
-from harness.runs.store.baseline import runs_in
-from harness.runs.store.folder import RunFolder
+from harness.reports.units import signed_figure, signed_percent
 from harness.runs.store.manifest import RunManifest
-from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval, cases_for_margin
 from harness.text import alternatives
-from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
 
 if TYPE_CHECKING:
@@ -29,21 +23,11 @@ if TYPE_CHECKING:
 
 Standing = Literal["better", "parity", "worse", "cannot_tell"]
 
-_SPEC = re.compile(r"\s*(\w[\w.-]*(?:/\w[\w.-]*)?)\s*=\s*(\S+)\s*")
-_REPETITIONS = 20
+_SPEC = re.compile(r"\s*(\w[\w.-]*)\s*=\s*(\S+)\s*")
 _FEWEST = 6
 """The minimum number of cases that a percentage is decided with."""
 _ALWAYS = frozenset({"task_success", LATENCY})
 """Figures without a scorer version."""
-
-
-class NoiseFloor(Frozen):
-    """The range of a metric's mean over repetitions of one version: attempts, and other runs with the same digests."""
-
-    repetitions: int
-    range: float | None
-    """None: fewer than two repetitions."""
-    version: str
 
 
 class MarginCheck(Frozen):
@@ -57,7 +41,6 @@ class MarginCheck(Frozen):
     high: float | None
     standing: Standing
     reason: str
-    noise: tuple[NoiseFloor, ...] = ()
     percent: bool
     """Whether margin, difference and interval are shares of the value before."""
 
@@ -72,22 +55,15 @@ class MarginCheck(Frozen):
                 return ExitCode.COULD_NOT
 
 
-def no_worse_than(
-    comparison: "Comparison",
-    specs: Sequence[str],
-    runs: Sequence[RunFolder] = (),
-    more: Sequence[MetricChange] = (),
-) -> list[MarginCheck]:
+def no_worse_than(comparison: "Comparison", specs: Sequence[str]) -> list[MarginCheck]:
     """Checks a comparison against margins. Raises UsageError for a margin that is malformed or names no metric of the
     comparison.
 
     `better`: the whole interval is above 0. `parity`: it is above minus the margin. `worse`: it is below minus the
     margin. `cannot_tell`: it contains the boundary; more cases would decide. A success that became unknown counts as
-    lost. `runs` are searched for repetitions. `more` are figures beside those of the comparison.
+    lost.
     """
-    parsed = [_parsed(comparison, spec, more) for spec in specs]
-    cards = [(run.manifest, run.cards()) for run in runs]
-    return [_check(comparison, *one, cards) for one in parsed]
+    return [_check(*_parsed(comparison, spec)) for spec in specs]
 
 
 def refuse_unusable(specs: Iterable[str], manifests: Sequence[RunManifest]) -> None:
@@ -115,26 +91,7 @@ def margins_of(gates: Mapping[str, float | str], typed: Sequence[str]) -> tuple[
     return (*typed, *(f"{metric}={margin}" for metric, margin in gates.items() if metric not in named))
 
 
-def repetitions_of(comparison: "Comparison", before: RunFolder, after: RunFolder) -> list[RunFolder]:
-    """The two runs, and the latest others beside them that repeat one of the two versions."""
-    versions = {_version(comparison.before), _version(comparison.after)}
-    names = {comparison.before.run, comparison.after.run}
-    others = [
-        run
-        for folder in {before.path.parent, after.path.parent}
-        for run in runs_in(folder)
-        if _version(run.manifest) in versions and run.manifest.run not in names
-    ]
-    latest = sorted(others, key=lambda run: (run.manifest.created, run.manifest.run), reverse=True)
-    return [before, after, *latest[:_REPETITIONS]]
-
-
-_Cards = tuple[RunManifest, Sequence[Scorecard]]
-
-
-def _check(
-    comparison: "Comparison", found: MetricChange, margin: float, percent: bool, cards: Iterable[_Cards]
-) -> MarginCheck:
+def _check(found: MetricChange, margin: float, percent: bool) -> MarginCheck:
     relative = percent and found.is_amount
     sign = -1.0 if found.lower_is_better else 1.0
     measured = found.relative_difference if relative else found.difference
@@ -143,11 +100,7 @@ def _check(
     ends: tuple[float, ...] = ()
     if interval is not None:
         ends = tuple(sorted((sign * interval.low + 0.0, sign * interval.high + 0.0)))
-    noise = _noise(comparison, found.metric, list(cards))
     standing, reason = _standing(difference, ends, margin, found, relative)
-    floor = max((one.range for one in noise if one.range is not None), default=None)
-    if floor is not None and floor > margin * ((found.before or 0.0) if relative else 1.0):
-        reason += f"; the margin is below the noise floor of {figure(found.metric, floor)}"
     return MarginCheck(
         metric=found.metric,
         margin=margin,
@@ -156,7 +109,6 @@ def _check(
         high=ends[-1] if ends else None,
         standing=standing,
         reason=reason,
-        noise=noise,
         percent=relative,
     )
 
@@ -195,46 +147,10 @@ def _unmeasured(found: MetricChange) -> str:
     return "no trial is measured in both runs"
 
 
-def _noise(comparison: "Comparison", metric: str, cards: Sequence[_Cards]) -> tuple[NoiseFloor, ...]:
-    names = {_version(one): one.agent for one in (comparison.before, comparison.after)}
-    return tuple(
-        _floor(name, metric, [own for manifest, own in cards if _version(manifest) == version])
-        for version, name in names.items()
-    )
-
-
-def _floor(name: str, metric: str, runs: Sequence[Sequence[Scorecard]]) -> NoiseFloor:
-    repetitions: list[dict[str, float]] = []
-    for cards in runs:
-        by_attempt: dict[int, dict[str, float]] = {}
-        for card in cards:
-            value = _value(card, metric)
-            if value is not None:
-                by_attempt.setdefault(card.attempt, {})[card.case_id] = value
-        repetitions += by_attempt.values()
-    common = set.intersection(*(set(one) for one in repetitions)) if repetitions else set()
-    means = [math.fsum(one[case] for case in sorted(common)) / len(common) for one in repetitions] if common else []
-    spread = round(max(means) - min(means), 12) if len(means) > 1 else None
-    return NoiseFloor(repetitions=len(means), range=spread, version=name)
-
-
-def _value(card: Scorecard, metric: str) -> float | None:
-    if card.outcome not in MEASURED:
-        return None
-    if metric == "task_success":
-        return None if card.success is None else float(card.success)
-    return card.value(metric)
-
-
-def _version(manifest: RunManifest) -> str:
-    fields = ("suite_digest", "agent_digest", "tools_digest", "snapshot_digest", "tool_mode", "model_mode")
-    return " ".join(str(getattr(manifest, field)) for field in fields)
-
-
-def _parsed(comparison: "Comparison", spec: str, more: Sequence[MetricChange]) -> tuple[MetricChange, float, bool]:
+def _parsed(comparison: "Comparison", spec: str) -> tuple[MetricChange, float, bool]:
     success = comparison.held or comparison.success
     latency = comparison.latency or MetricChange(metric=LATENCY, pairs=0, before=None, after=None)
-    known = {one.metric: one for one in (success, latency, *comparison.metrics, *more)}
+    known = {one.metric: one for one in (success, latency, *comparison.metrics)}
     metric, margin, percent = _named(spec)
     if metric not in known:
         raise _unknown(spec, metric, known)

@@ -1,12 +1,12 @@
 """Compares two runs, or a baseline and a run, given by name."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import UsageError
 from harness.reports.change import latency_change
 from harness.reports.compare import Comparison, compare_runs, compare_with_baseline
-from harness.reports.margin import refuse_unusable, repetitions_of
+from harness.reports.margin import refuse_unusable
 from harness.runs.store.baseline import read_baseline, real_durations
 from harness.runs.store.folder import RunFolder, run_path
 from harness.scoring.scorecard import Failure, Scorecard
@@ -16,11 +16,8 @@ from harness.values import Frozen
 _PREFIX = "baseline:"
 
 
-def compare_named(
-    project: Path, before: str, after: Path, margins: Sequence[str] = ()
-) -> tuple[Comparison, Callable[[], list[RunFolder]]]:
-    """Compares the run `before`, or a suite's baseline, with the run `after`; also returns a function that finds
-    repetitions of the two.
+def compare_named(project: Path, before: str, after: Path, margins: Sequence[str] = ()) -> Comparison:
+    """Compares the run `before`, or a suite's baseline, with the run `after`.
 
     Raises UsageError for `margins` that do not apply to the two, before the comparison.
     """
@@ -28,15 +25,13 @@ def compare_named(
     if not before.startswith(_PREFIX):
         old = RunFolder.open(run_path(project, before))
         refuse_unusable(margins, (old.manifest, new.manifest))
-        comparison = _with_latency(compare_runs(old, new), real_durations(old), new)
-        return comparison, lambda: repetitions_of(comparison, old, new)
+        return _with_latency(compare_runs(old, new), real_durations(old), new)
     suite = before.removeprefix(_PREFIX)
     if suite != new.manifest.suite:
         raise UsageError(f"run {new.manifest.run!r} is of the suite {new.manifest.suite!r}, not {suite!r}")
     baseline = read_baseline(project, suite)
     refuse_unusable(margins, (baseline.manifest, new.manifest))
-    with_baseline = _with_latency(compare_with_baseline(baseline, new), baseline.durations, new)
-    return with_baseline, lambda: repetitions_of(with_baseline, new, new)
+    return _with_latency(compare_with_baseline(baseline, new), baseline.durations, new)
 
 
 def _with_latency(comparison: Comparison, before: Mapping[str, float], after: RunFolder) -> Comparison:

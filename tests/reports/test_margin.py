@@ -1,19 +1,14 @@
-"""No worse than a margin: better, parity, worse or not to be told, with the noise floor beside it."""
+"""No worse than a margin: better, parity, worse or not to be told."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.errors import ExitCode, UsageError
 from harness.reports.compare import Comparison, compare
-from harness.reports.margin import MarginCheck, no_worse_than, refuse_unusable, repetitions_of
-from harness.runs.store.folder import RunFolder
-from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.reports.margin import MarginCheck, no_worse_than, refuse_unusable
+from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Score, Scorecard
-from harness.traces.trajectory import Trajectory
-from harness.traces.trial import Trial
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]
@@ -149,32 +144,3 @@ def test_latency_is_not_measured_in_a_replay(comparison: Callable[..., Compariso
 
     assert "cannot_tell" == found.standing
     assert found.reason.startswith("latency needs live ")
-
-
-def stored(root: Path, manifest: RunManifest, cards: list[Scorecard]) -> RunFolder:
-    with RunFolder.create(root, manifest) as folder:
-        for one in cards:
-            trajectory = Trajectory(trace_id="t", agent="a", steps=())
-            trial = Trial(case_id=one.case_id, attempt=one.attempt, outcome="finished", trajectory=trajectory)
-            folder.commit(trial, (), one)
-    return RunFolder.open(folder.path)
-
-
-def test_the_noise_floor_is_the_range_of_one_versions_repetitions(
-    card: Card, manifest: Manifest, tmp_path: Path
-) -> None:
-    def run(name: str, successes: str, **fields: Any) -> RunFolder:
-        cards = [card(str(i), mark == "+") for i, mark in enumerate(successes)]
-        planned = tuple(PlannedTrial(case_id=one.case_id, attempt=1) for one in cards)
-        return stored(tmp_path, manifest(cards, name, **{"planned": planned, **fields}), cards)
-
-    before = run("before", "+++++-----")
-    run("before-again", "+++++++---")
-    run("other-version", "----------", agent_digest="9" * 64)
-    after = run("after", "++++++----", agent_digest="2" * 64, agent="v2")
-    found = compare(before.manifest, before.scorecards(), after.manifest, after.scorecards())
-
-    result = no_worse_than(found, ["task_success=0.05"], repetitions_of(found, before, after))[0]
-
-    assert [(one.version, one.repetitions, one.range) for one in result.noise] == [("v1", 2, 0.2), ("v2", 1, None)]
-    assert result.reason.endswith("the margin is below the noise floor of 20 %")

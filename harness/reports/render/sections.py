@@ -434,17 +434,11 @@ def attribution_lines(comparison: "Comparison") -> Iterator[str]:
 
 
 def margin_lines(checks: Sequence[MarginCheck]) -> Iterator[str]:
-    """One line a margin, and one for each version's noise floor."""
+    """One line a margin."""
     for check in checks:
         standing = check.standing.replace("_", " ")
         margin = margin_words(check.margin, percent=check.percent)
         yield f"{check.metric} no worse than by {margin}: {standing} ({check.reason})"
-        for noise in check.noise:
-            if noise.range is None:
-                yield f"  noise floor of {noise.version}: not known; repeat it (--trials, or the same run again)"
-            else:
-                spread = figure(check.metric, noise.range)
-                yield f"  noise floor of {noise.version}: {spread} over {noise.repetitions} repetitions"
 
 
 def _divergence(found: RunDivergence) -> Section:
