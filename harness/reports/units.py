@@ -16,8 +16,6 @@ _SMALLEST: Final = 1e-12
 _ZERO: Final = 5e-13
 AMOUNTS: Final = ("cost_usd", "tokens", "latency_s", "steps", "turns")
 """Metrics that are amounts and never shares."""
-_RATIOS: Final = frozenset({"step_ratio"})
-"""Built-in metrics that may be above 1."""
 
 
 def chance(p: float | None) -> str:
@@ -100,7 +98,7 @@ def count(value: float | None) -> str:
 
 def is_share(metric: str) -> bool:
     """Whether it is written as per cent: the built-in metrics that are no amounts, and the figures of rubrics."""
-    return "/" in metric or (metric in METRICS and metric not in AMOUNTS and metric not in _RATIOS)
+    return "/" in metric or (metric in METRICS and metric not in AMOUNTS)
 
 
 def _unit(metric: str) -> Callable[[float | None], str]:

@@ -54,7 +54,7 @@ def store_imported(
             evidence = Evidence(case=cases[kept.case_id], trial=kept, tools=suite.tools)
             folder.commit(kept, spans, scorer.score(evidence))
             progress(f"{kept.case_id}/{kept.attempt}")
-        finish_scores(folder, suite, scorer)
+        finish_scores(folder, scorer)
     return RunFolder.open(folder.path)
 
 

@@ -1,6 +1,6 @@
 """Scores a stored run again; scores a run that is merged of shards."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +16,8 @@ from harness.runs.store.manifest import Scoring
 from harness.scoring.evidence import Evidence, JudgedCriterion
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.scorer import Scorer, build_scorer
-from harness.scoring.tool_use import decisions
 from harness.suite.digests import case_digests
 from harness.suite.suites import Suite
-from harness.traces.outcomes import MEASURED
 
 
 @gc_paused()  # the garbage collector would traverse the stored scorecards repeatedly
@@ -29,36 +27,12 @@ def rescore(folder: RunFolder, suite: Suite) -> None:
     Raises UsageError if the suite no longer has one of the run's cases.
     """
     scorer = replace(build_scorer(suite), reference_states=stored_reference_states(folder.path, suite))
-    best = best_known(folder, suite)
-    cards = (
-        scorer.score(one.model_copy(update={"best_known_steps": best.get(one.case.id)}))
-        for one in evidence_of(folder, suite)
-    )
-    _write(folder, suite, scorer, cards)
+    _write(folder, suite, scorer, map(scorer.score, evidence_of(folder, suite)))
 
 
-def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
-    """Writes the scores that need the whole run: its run metrics, and the steps that its best successes needed.
-
-    A trial is scored when it ends, before a shorter success at the same case can be known. If a case names no
-    optimum, a further scoring takes it from the run; the scorecards beside the trials stay as they were. This is not
-    done if trials are missing or the harness failed at some, since a rescored run cannot be resumed.
-    """
-    cards = folder.cards()
-    complete = len(cards) == len(folder.manifest.planned) and all(card.outcome != "harness_failed" for card in cards)
-    best = best_known(folder, suite, cards) if complete else {}
-    if not best:
-        folder.write_run_scores(scorer.score_run(folder.scorecards()) if scorer.run_metrics else ())
-    else:
-        _write(folder, suite, scorer, _with_optimum(folder, suite, scorer, best))
-
-
-def _with_optimum(folder: RunFolder, suite: Suite, scorer: Scorer, best: Mapping[str, int]) -> Iterator[Scorecard]:
-    for one, card in zip(evidence_of(folder, suite), folder.each_scorecard(), strict=True):
-        if one.case.id in best and one.trial.outcome in MEASURED:
-            yield scorer.with_optimum(card, one.model_copy(update={"best_known_steps": best[one.case.id]}))
-        else:
-            yield card
+def finish_scores(folder: RunFolder, scorer: Scorer) -> None:
+    """Writes the figures over the whole run, when all of its trials have ended."""
+    folder.write_run_scores(scorer.score_run(folder.scorecards() if scorer.run_metrics else ()))
 
 
 def _write(folder: RunFolder, suite: Suite, scorer: Scorer, cards: Iterable[Scorecard]) -> None:
@@ -159,24 +133,6 @@ def judged_of(one: Judgement, reason: str | None = None) -> JudgedCriterion:
     )
 
 
-def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | None = None) -> dict[str, int]:
-    """Per case without an optimum of its own the fewest steps of the run's successes, by its latest scores.
-
-    `latest`: these, if they were read already.
-    """
-    unknown = {case.id for case in suite.cases if case.reference is None}
-    if not unknown:
-        return {}
-    cards = folder.cards() if latest is None else latest
-    good = {(card.case_id, card.attempt) for card in cards if card.success and card.case_id in unknown}
-    best: dict[str, int] = {}
-    for one in evidence_of(folder, suite) if good else ():
-        if (one.trial.case_id, one.trial.attempt) in good:
-            steps = len(decisions(one.counted))
-            best[one.case.id] = min(steps, best.get(one.case.id, steps))
-    return best
-
-
 def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, max_bytes: int) -> RunFolder:
     """The merged run, closed for writing; its trials' scorecards are the shards' own, byte for byte.
 
@@ -190,7 +146,6 @@ def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str
                 f"suite {suite.name!r} differs from the one that run {part.manifest.run!r} used",
                 remedy="check out the commit that the shards were run from",
             )
-    scorer = build_scorer(suite)
     with merge_runs(parts, runs, name, max_bytes) as folder:
-        finish_scores(folder, suite, scorer)
+        finish_scores(folder, build_scorer(suite))
     return RunFolder.open(folder.path)

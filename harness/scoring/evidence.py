@@ -124,10 +124,6 @@ class Evidence(Frozen):
     """Judgements of this trajectory, oldest first; empty while a trial is scored for the first time."""
     verdicts: tuple[Verdict, ...] = ()
     """The verdicts of the checks: available to metrics, empty while the checks themselves run."""
-    best_known_steps: int | None = None
-    """The fewest steps of any known success at this case; None if no success is known, or if none was searched
-    for.
-    """
     _once: dict[object, object] = PrivateAttr(default_factory=dict)
 
     def forget(self) -> None:

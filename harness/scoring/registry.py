@@ -20,7 +20,7 @@ from harness.scoring.metrics.calls import (
     ToolAllowed,
     ToolSelection,
 )
-from harness.scoring.metrics.efficiency import CostUsd, Redundancy, StepEfficiency, StepRatio, Steps, Tokens, Turns
+from harness.scoring.metrics.efficiency import CostUsd, Redundancy, StepEfficiency, Steps, Tokens, Turns
 from harness.scoring.metrics.outcomes import Completion, PartialCredit, Recovery, TaskSuccess, Termination
 from harness.scoring.metrics.plans import PlanAdherence, PlanCoverage, PlanOrder, PlanQuality
 from harness.scoring.scorecard import Detector, Metric, RunMetric, Verifier
@@ -91,7 +91,6 @@ METRICS: dict[str, type] = {
         PlanOrder,
         PlanAdherence,
         StepEfficiency,
-        StepRatio,
         Redundancy,
         Recovery,
         Termination,

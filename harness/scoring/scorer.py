@@ -9,7 +9,6 @@ from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
 from harness.scoring.evidence import BY_AGENT, MADE_UNMEASURABLE, Evidence, ReferenceState, Verdict, content_words
 from harness.scoring.findings.facts import BUILT_IN, diagnose
-from harness.scoring.metrics.efficiency import StepEfficiency, StepRatio
 from harness.scoring.registry import NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
 from harness.scoring.rules.events import row_of
 from harness.scoring.rules.learned import NO_RULES, RuleResult, Ruleset, ruleset_of
@@ -56,7 +55,6 @@ def unknown_because(scorer: object, evidence: Evidence) -> str | None:
     return f"the spans do not carry {content_words(missing)}" if missing else None
 
 
-_BY_OPTIMUM: Final = frozenset({StepEfficiency.name, StepRatio.name})
 _T = TypeVar("_T")
 _Figure = Metric | RunMetric
 
@@ -116,14 +114,6 @@ class Scorer:
         card = self._card(complete, trial.trajectory, verdicts, scores, rules)
         evidence.forget()
         return card
-
-    def with_optimum(self, card: Scorecard, evidence: Evidence) -> Scorecard:
-        """The scorecard with updated values of the figures that depend on the best known success."""
-        complete = evidence.counted.model_copy(update={"verdicts": card.verdicts})
-        own = (metric for metric in self.metrics if metric.name in _BY_OPTIMUM)
-        fresh = {metric.name: _trial_score(metric, complete) for metric in own}
-        scores = tuple(fresh.get(score.metric, score) for score in card.scores)
-        return card.model_copy(update={"scores": scores})
 
     def _ruled(self, evidence: Evidence) -> tuple[RuleResult, ...]:
         """Of a trial with a replay miss, what the agent did until then: a call that nobody recorded is a change."""

@@ -109,7 +109,7 @@ GOOD_VALUES = {
 }
 
 
-FAILS = {"task_success": 0.0, "step_efficiency": None, "step_ratio": None}  # a failed trial's length says nothing
+FAILS = {"task_success": 0.0, "step_efficiency": None}  # a failed trial's length says nothing
 
 TABLE: dict[str, tuple[Told, dict[str, float | None]]] = {
     "swap two calls that have no order": (
@@ -153,7 +153,7 @@ TABLE: dict[str, tuple[Told, dict[str, float | None]]] = {
     ),
     "look at something else": (
         Told(calls=(FIND, ("find", {"query": "tea"}), LOOK, ADD, CLOSE)),
-        {"steps": 5.0, "step_efficiency": 0.8, "step_ratio": 1.25},
+        {"steps": 5.0, "step_efficiency": 0.8},
     ),
     "break an argument": (
         Told(calls=(FIND, LOOK, ("add", {"item": 7, "quantity": 2}), CLOSE), plan=None),

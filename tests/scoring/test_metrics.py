@@ -25,7 +25,7 @@ def measure(metric: str, evidence: Evidence, success: bool | None = None) -> flo
 
 
 def test_the_metrics_have_distinct_names_and_say_what_they_count() -> None:
-    assert len({metric.name for metric in METRICS.values()}) == len(METRICS) == 24
+    assert len({metric.name for metric in METRICS.values()}) == len(METRICS) == 23
     assert [name for name, metric in METRICS.items() if "None" not in (metric.__doc__ or "")] == ["completion", "steps"]
 
 

@@ -227,7 +227,7 @@ def _carried_out(job: Job, folder: RunFolder, executor: Executor, watch: Watch) 
     )
     decided = None if rule is None or complete else rule.reached
     write_stop(folder, decided if cut_short is None else Stop(reason=cut_short))
-    finish_scores(folder, plan.suite, job.scorer)
+    finish_scores(folder, job.scorer)
     folder.close()
     return RunFolder.open(folder.path)
 

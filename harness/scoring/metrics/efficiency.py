@@ -1,6 +1,5 @@
 """What a trial used: steps, turns, repeated calls, tokens and cost."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.scoring.evidence import Evidence, calls_of
@@ -49,81 +48,27 @@ class Turns:
         return float(max(spoken, 1)), f"{max(spoken, 1)} messages to the user"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Length:
-    """The required and the actual length, in one unit."""
-
-    optimal: int
-    actual: int
-    known_from: str
-
-
 class StepEfficiency:
-    """Optimal / actual; a ratio that may exceed 1, if the agent needed fewer steps than the known optimum.
+    """Calls of the reference / calls that were made; a ratio that may exceed 1, if the agent needed fewer.
 
-    Optimal is the length of the case's reference, else the best known success at the case;
-    the explanation names the source. Actual are the steps in which tools were called (one decision with all its
-    parallel calls); against a reference, whose length is counted in calls, the calls. If the optimum is 0: 1 if no
-    call was made, else 0. Excluded (None): no optimum is known; a check failed (giving up early is not efficient); no
-    call was made though the optimum has some. Refused calls count too.
+    If the reference is empty: 1 if no call was made, else 0. Refused calls count too. None without a reference, if a
+    check failed (giving up early is not efficient), and if no call was made though the reference has some.
     """
 
     name: ClassVar[str] = "step_efficiency"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     reads: ClassVar[frozenset[Content]] = frozenset()
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
-        length = _length(evidence)
-        if isinstance(length, str):
-            return None, length
-        if not length.optimal:
-            return (0.0 if length.actual else 1.0), _explanation(length)
-        return length.optimal / length.actual, _explanation(length)
-
-
-class StepRatio:
-    """Actual / optimal, the inverse of `step_efficiency`; 1 is as good as is known, 2 twice as long.
-
-    As there; None also if the optimum is 0 and calls were made.
-    """
-
-    name: ClassVar[str] = "step_ratio"
-    version: ClassVar[str] = "1"
-    reads: ClassVar[frozenset[Content]] = frozenset()
-    lower_is_better: ClassVar[bool] = True
-
-    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
-        length = _length(evidence)
-        if isinstance(length, str):
-            return None, length
-        if not length.optimal:
-            return (None if length.actual else 1.0), _explanation(length)
-        return length.actual / length.optimal, _explanation(length)
-
-
-def _length(evidence: Evidence) -> Length | str:
-    found = _optimum(evidence)
-    if found is None:
-        return "neither an optimum nor a reference nor a success is known"
-    if evidence.success is False:
-        return "the task was not done, so that its length says nothing"
-    if found.optimal and not found.actual:
-        return f"no call was made; {found.optimal} are known to do"
-    return found
-
-
-def _optimum(evidence: Evidence) -> Length | None:
-    reference, best = evidence.case.reference, evidence.best_known_steps
-    if reference is not None:
-        return Length(optimal=len(reference), actual=len(calls_of(evidence)), known_from="calls, by the reference")
-    if best is not None:
-        return Length(optimal=best, actual=len(decisions(evidence)), known_from="steps, by the best known success")
-    return None
-
-
-def _explanation(length: Length) -> str:
-    better = " (better than the best known)" if length.actual < length.optimal else ""
-    return f"{length.optimal} needed, {length.actual} made ({length.known_from}){better}"
+        if evidence.case.reference is None:
+            return None, "the case has no reference"
+        if evidence.success is False:
+            return None, "the task was not done, so that its length says nothing"
+        needed, made = len(evidence.case.reference), len(calls_of(evidence))
+        words = f"{needed} calls needed, {made} made"
+        if not needed:
+            return (0.0 if made else 1.0), words
+        return (needed / made if made else None), words
 
 
 class Redundancy:
