@@ -8,7 +8,8 @@ from typing import Final
 
 from harness.production.pages import DAYS, DEFAULT_DAYS, days_back, opened_store, session_path
 from harness.production.ranking import Example, Theme, ThemesReport
-from harness.production.themes import theme_named, themes_of_run, themes_of_store
+from harness.production.themes import known_themes_path, theme_named, themes_of_run, themes_of_store
+from harness.reports.pages.annotations import stamp_of
 from harness.reports.pages.markup import (
     PER_PAGE,
     UNKNOWN,
@@ -92,8 +93,13 @@ def theme(ask: Ask) -> Page:
 
 def _report(ask: Ask) -> ThemesReport | None:
     """None if there is neither a run asked for nor a store."""
-    if ask.query.get("run"):
-        return themes_of_run(ask.project.path, ask.project.run(ask.query["run"]))
+    if name := ask.query.get("run"):
+        project, folder = ask.project, ask.project.run(name)
+        own = project.path / "suites" / folder.manifest.suite
+        known = known_themes_path(project.path, folder.manifest.suite, of_runs=True)
+        state = project.index.state(name), *map(stamp_of, (own, own / "labels", known.parent))
+        report: ThemesReport = project.made.got((name, state), lambda: themes_of_run(project.path, folder))
+        return report
     store = opened_store(ask.project.path)
     if store is None:
         return None

@@ -230,6 +230,7 @@ def _host_tools(document: Document, raw: SuiteFile) -> set[str]:
 def _cases(document: Document, raw: SuiteFile, tools: set[str], probing: Probing) -> Iterator[Case]:
     shared = {probe.name for probe in raw.probes}
     seen: dict[str, Path] = {}
+    packs = pack_names(document.path.parent)
     for path in _case_files(document, raw):
         source = open_document(path)
         if path.name == TASK_FILE:
@@ -247,7 +248,7 @@ def _cases(document: Document, raw: SuiteFile, tools: set[str], probing: Probing
             seen[case.id] = path
             _check_case(source, index, case, tools)
             probing.check(source, (index, "probes"), case.probes, shared)
-            _check_fixtures(source, index, case, pack_names(document.path.parent))
+            _check_fixtures(source, index, case, packs)
             _check_snapshot(source, index, case, raw)
             yield with_user(source, index, case, folder=document.path.parent, user=raw.user or UserSpec())
     if not seen:

@@ -1,8 +1,10 @@
-"""The web app: the first page of a project of 200 runs and 10,000 trials, a trial of 400 steps, a run that is watched.
+"""The web app: the first page of a project of 200 runs and 10,000 trials, a trial of 400 steps, the pages of one run of
+10,000 trials, a run that is watched.
 
-Medians of requests to a server of its own process. For memory a run in flight is watched while as many
-trials end as in an hour of one a second. `watched / alone` is what a real run takes with five
-readers on its page, beside the same run without, in turn.
+Medians of requests to a server of its own process. Of the run of 10,000 trials each page is asked for twice: by the
+first reader after the server was started, when the runs were counted and nothing else, and again. For memory a run in
+flight is watched while as many trials end as in an hour of one a second. `watched / alone` is what a real run takes
+with five readers on its page, beside the same run without, in turn.
 """
 
 import argparse
@@ -27,17 +29,29 @@ from harness.runs.store.folder import RunFolder
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
 from qa.bench.figures import Target, show
+from qa.bench.large_runs import make
 from qa.bench.made_trials import made
 from tests.reports.app.client import Loopback, entered
 from tests.reports.html.runs import card, manifest, store
 
 RUNS, TRIALS, STEPS = 200, 50, 400
+LARGE = {
+    "run": ("/runs/large", 1000),
+    "failed trials": ("/runs/large?result=failed", 1000),
+    "trial": ("/runs/large/trials/case-00000/7", 1000),
+    "comparison": ("/compare?before=large&after=second", 1500),
+    "trend": ("/trend", 1500),
+    "themes": ("/themes?run=large", 1500),
+}
+"""Page -> its address, and milliseconds for its first reader; a comparison and a trend read 20,000 trials."""
 READERS = 5
 ENDED = 3_600
 TARGETS = [
     Target(figure="first page of 200 runs, 10,000 trials, ms", bound=300),
     Target(figure="that page again, ms", bound=300),
     Target(figure="a trial of 400 steps, ms", bound=200),
+    *(Target(figure=f"{name}, first of 10,000 trials, ms", bound=bound) for name, (_, bound) in LARGE.items()),
+    *(Target(figure=f"{name}, again of 10,000 trials, ms", bound=300) for name in LARGE),
     Target(figure="growth of memory, 3,600 trials watched, MB", bound=10),
     Target(figure="watched / alone", bound=1.03),
 ]
@@ -54,6 +68,7 @@ def main() -> None:
         project = Path(temporary)
         shared = fill(project)
         figures |= pages(project, chosen.rounds)
+        figures |= large(project / "large")
         if not chosen.pages_only:
             figures |= memory(project)
             figures |= watched(project, chosen.rounds // 2)
@@ -101,6 +116,19 @@ def pages(project: Path, rounds: int) -> dict[str, float]:
         "a trial of 400 steps, ms": statistics.median(trial),
         "a run of 50 trials, ms": statistics.median(run),
     }
+
+
+def large(project: Path) -> dict[str, float]:
+    """The pages of one run of 10,000 trials, and of two compared."""
+    make(project / "runs", "large", 1_000)
+    make(project / "runs", "second", 1_000, wrong=7)
+    figures: dict[str, float] = {}
+    with ViewServer(project, app_pages()) as server, entered(server) as client:
+        time.sleep(5)  # the index has counted both runs
+        for name, (path, _) in LARGE.items():
+            figures[f"{name}, first of 10,000 trials, ms"] = _ms(lambda path=path: client.get(path))
+            figures[f"{name}, again of 10,000 trials, ms"] = _ms(lambda path=path: client.get(path))
+    return figures
 
 
 @contextmanager

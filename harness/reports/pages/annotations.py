@@ -1,12 +1,14 @@
 """The queues of all people who annotate in the app, and what they are made from."""
 
+import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import Final, Generic, TypeVar
 
 from harness.errors import HarnessError, UsageError
@@ -17,9 +19,13 @@ from harness.judging.rubrics import Criterion, Rubric, load_rubric, rubric_names
 from harness.runs.measured_trials import judged_outcomes, suite_of
 from harness.runs.store.folder import RunFolder, TrialKey
 from harness.suite.cases import Case
+from harness.suite.suite_file import suite_folder, suite_names
 from harness.suite.suites import Suite
 
 # The questions of a run by one rubric, found once: each trial is read for that, and none is kept in memory.
+
+_AT_ONCE: Final = 100
+"""Trials that are read before the first question is shown; a thread reads the others meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,28 +61,49 @@ class RunQuestions:
     problems: dict[TrialKey, str] = field(default_factory=dict)
     """Why trials cannot be read."""
     _found: dict[LabelItem, StoredQuestion] = field(default_factory=dict)
+    unread: int = 0
+    """Trials that a thread is still reading."""
     _read: set[TrialKey] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
 
     def found(self) -> tuple[StoredQuestion, ...]:
-        """All questions. The first call reads every trial, a later one those that have ended since."""
-        cases = {case.id: case for case in self.suite.cases}
-        planned = [(one.case_id, one.attempt) for one in self.folder.manifest.planned]
+        """The questions so far. A call reads the first of the trials that have ended since, and leaves many others to
+        a thread.
+        """
         with self._lock:
-            # A trial is checked for links when it is read.
-            for key in self.folder.committed_among(key for key in planned if key not in self._read):
-                if self.closing.is_set():
-                    break
-                try:
-                    for one in self._questions(key, cases.get(key[0])):
-                        self._found.setdefault(one.item, one)
-                except HarnessError as error:
-                    self.problems[key] = error.message
-                self._read.add(key)
+            if not self.unread:
+                planned = ((one.case_id, one.attempt) for one in self.folder.manifest.planned)
+                fresh = list(self.folder.committed_among(key for key in planned if key not in self._read))
+                self._take(fresh[:_AT_ONCE])
+                self.unread = len(fresh[_AT_ONCE:])
+                if self.unread:
+                    Thread(target=self._take_all, args=(fresh[_AT_ONCE:],), name="questions", daemon=True).start()
             return tuple(self._found.values())
 
-    def _questions(self, key: TrialKey, case: Case | None) -> Iterator[StoredQuestion]:
-        trial = self.folder.trial(*key)
+    def _take_all(self, keys: Sequence[TrialKey]) -> None:
+        for key in keys:
+            with self._lock:
+                self._take((key,))
+                self.unread -= 1
+
+    def _take(self, keys: Iterable[TrialKey]) -> None:
+        """A trial is checked for links when it is read."""
+        for key in keys:
+            if self.closing.is_set():
+                return
+            try:
+                for one in self._questions(key):
+                    self._found.setdefault(one.item, one)
+            except HarnessError as error:
+                self.problems[key] = error.message
+            self._read.add(key)
+
+    @cached_property
+    def _cases(self) -> Mapping[str, Case]:
+        return {case.id: case for case in self.suite.cases}
+
+    def _questions(self, key: TrialKey) -> Iterator[StoredQuestion]:
+        trial, case = self.folder.trial(*key), self._cases.get(key[0])
         if trial is None or trial.outcome not in judged_outcomes(self.rubric):
             return
         subject = JudgedTrial.of(self.folder.manifest.run, trial, case)
@@ -106,16 +133,21 @@ class Annotations:
     def __init__(self, project: Path) -> None:
         self._project = project
         self._closing = Event()
-        self._questions: _Recent[RunQuestions] = _Recent(_RUNS)
-        self._queues: _Recent[AnnotationQueue] = _Recent(_QUEUES)
+        self._suites: Recent[Suite] = Recent(_RUNS)
+        self._questions: Recent[RunQuestions] = Recent(_RUNS)
+        self._queues: Recent[AnnotationQueue] = Recent(_QUEUES)
 
     def close(self) -> None:
         """Ends what is being read."""
         self._closing.set()
 
     def suite(self, folder: RunFolder) -> Suite:
-        """The suite of a run. Raises UsageError, InvalidDocument."""
-        return suite_of(self._project, folder)
+        """The suite of a run, read again if a file of it has changed. Raises UsageError, InvalidDocument."""
+        name = folder.manifest.suite
+        files = stamp_of(suite_folder(self._project, name)) if name in suite_names(self._project) else None
+        return self._suites.got(
+            (str(folder.path), folder.manifest.created, files), lambda: suite_of(self._project, folder)
+        )
 
     def rubric(self, suite: Suite, name: str) -> Rubric:
         """A rubric of the suite or of the package, by name alone: an address never names a file of the machine."""
@@ -128,7 +160,8 @@ class Annotations:
         """The rubrics that ask something about one of the first trials; all of them while no trial can be read."""
         cases = {case.id: case for case in suite.cases}
         subjects = []
-        for key in islice(folder.committed(), 10):
+        planned = ((one.case_id, one.attempt) for one in folder.manifest.planned)
+        for key in islice(filter(lambda key: folder.committed_among([key]), planned), 10):
             with suppress(HarnessError):  # the list of questions names what cannot be read
                 if (trial := folder.trial(*key)) is not None:
                     subjects.append(JudgedTrial.of(folder.manifest.run, trial, cases.get(trial.case_id)))
@@ -159,15 +192,28 @@ class Annotations:
         return queue
 
 
-class _Recent(Generic[T]):
-    """The values that were used last, by key."""
+def stamp_of(folder: Path) -> Hashable:
+    """Changes with the files below the folder, without people's labels."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        if Path(place) == folder and "labels" in folders:
+            folders.remove("labels")
+        for name in names:
+            with suppress(OSError):
+                seen = os.lstat(f"{place}/{name}")
+                found.append((place, name, seen.st_mtime_ns, seen.st_size))
+    return frozenset(found)
+
+
+class Recent(Generic[T]):
+    """The values that were used last, by a key that changes with what they are made of."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: OrderedDict[tuple[object, ...], T] = OrderedDict()
+        self._kept: OrderedDict[Hashable, T] = OrderedDict()
         self._lock = Lock()
 
-    def got(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+    def got(self, key: Hashable, make: Callable[[], T]) -> T:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

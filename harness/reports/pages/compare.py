@@ -47,7 +47,6 @@ from harness.values import canonical_json
 
 _FAR = 1000
 """Steps of each trial that are aligned."""
-_KEPT = 8
 _KINDS = ("regressed", "fixed", "changed", "all")
 _FIGURES = ("category", "metric", "mode", "rule")
 """What a figure of the page filters the trials by."""
@@ -172,15 +171,11 @@ def _sides(ask: Ask, before: str | None, after: str, folder: RunFolder) -> _Side
 
 
 def _compared(ask: Ask, before: str, after: str) -> Comparison:
-    """Once for each state of the runs: of long runs it takes seconds."""
-    known, index = ask.project.compared, ask.project.index
-    key = before, after, index.state(before), index.state(after)
-    if key not in known:
-        found = compare_runs(ask.project.run(before), ask.project.run(after))
-        for old in list(known)[: len(known) - _KEPT + 1]:
-            known.pop(old, None)
-        known[key] = found
-    return known[key]
+    states = [(name, ask.project.index.state(name)) for name in (before, after)]
+    found: Comparison = ask.project.made.got(
+        tuple(states), lambda: compare_runs(ask.project.run(before), ask.project.run(after))
+    )
+    return found
 
 
 def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:

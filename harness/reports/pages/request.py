@@ -4,18 +4,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import unquote
 
 from harness.errors import UsageError
-from harness.reports.compare import Comparison
-from harness.reports.pages.annotations import Annotations
+from harness.reports.pages.annotations import Annotations, Recent
 from harness.reports.pages.drafts import RunningTries
 from harness.reports.pages.markup import PER_PAGE, Child, Markup, fragment, link, pager, pages_of, tag, whole_number
 from harness.reports.pages.run_index import RunIndex
 from harness.runs.store.folder import RunFolder
 
 _Item = TypeVar("_Item")
+_KEPT: Final = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class Project:
     index: RunIndex
     annotations: Annotations
     tries: RunningTries
-    compared: dict[object, Comparison] = field(default_factory=dict)
-    """A few comparisons of runs, by the states of both."""
+    made: Recent[Any] = field(default_factory=lambda: Recent(_KEPT))
+    """What takes seconds of long runs, by the states of the runs."""
     opened: Mapping[str, RunFolder] = field(default_factory=dict)
     """Runs that are opened once, as their pages are written to files; the app looks anew for each page."""
 

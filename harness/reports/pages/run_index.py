@@ -139,6 +139,8 @@ VARIANT: Final = "~"
 _VARIANTS: Final = ".variants"
 _MANY: Final = 50
 """New trials of a run in flight that are read one by one."""
+_A_SECOND: Final = 20_000
+"""Trials that are counted in a second."""
 _NAME: Final = re.compile(RUN_NAME)
 
 
@@ -220,8 +222,8 @@ class RunIndex:
         return tuple(self._read(name).lines.values())
 
     def state(self, name: str) -> tuple[int, ...]:
-        """Changes with the run."""
-        return _stamp(self.place(name))
+        """Changes with the run and with its judgements."""
+        return state_of(self.place(name))
 
     def around(self, name: str, key: TrialKey) -> tuple[TrialKey | None, TrialKey | None]:
         """The trials before and after one in the order of lists: those that failed first."""
@@ -235,13 +237,18 @@ class RunIndex:
         """The figures of these runs, or why they cannot be read; runs that there was no time for are left out."""
         deadline, found = time.monotonic() + seconds, dict[str, RunFigures | str]()
         for name in names:
-            if name not in self._kept and time.monotonic() > deadline:
+            if name not in self._kept and time.monotonic() + self._takes_s(name) > deadline:
                 continue
             try:
                 found[name] = self.figures(name)
             except HarnessError as error:
                 found[name] = error.message
         return found
+
+    def _takes_s(self, name: str) -> float:
+        """What counting a run takes at the most usual pace."""
+        _, entry = self._entries.get(name, ((), None))
+        return len(entry.manifest.planned) / _A_SECOND if entry is not None and entry.manifest is not None else 0.0
 
     def warm(self) -> None:
         """Counts all runs in a thread of its own, the newest first, until `close`."""
@@ -259,7 +266,7 @@ class RunIndex:
             if self._closing.is_set():
                 return
             if entry.problem is None:
-                self.figures_within([entry.name], 1)
+                self.figures_within([entry.name], 1_000_000)
             time.sleep(0.005)  # a page that is asked for meanwhile goes first
 
     def _listed(self, names: Iterable[str]) -> list[RunEntry]:
@@ -347,6 +354,11 @@ def _kept(folder: RunFolder, stamp: tuple[int, ...], committed: dict[TrialKey, i
 def _stamp(path: Path) -> tuple[int, ...]:
     """Changes with the trials of the folder, its manifest and its scorings, in this order."""
     return tuple(_time_ns(path / name) for name in ("trials", "manifest.json", "scores"))
+
+
+def state_of(run: Path) -> tuple[int, ...]:
+    """Changes with a run and with its judgements."""
+    return *_stamp(run), *map(_time_ns, sorted((run / "judgements").glob("*.jsonl")))
 
 
 def _time_ns(path: Path) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from harness.reports.matrix import matrix_table
+from harness.reports.pages.annotations import stamp_of
 from harness.reports.pages.markup import (
     NO_RUNS,
     UNKNOWN,
@@ -24,6 +25,7 @@ from harness.reports.pages.markup import (
 )
 from harness.reports.pages.plots import Point, course
 from harness.reports.pages.request import Ask, Page, PageSet
+from harness.reports.pages.run_index import state_of
 from harness.reports.render.sections import judged_point_words, trend_sections
 from harness.reports.summarising import summarise_run
 from harness.reports.trend import AgentTrend, Trend, TrendLine, TrendPoint, suite_of, trend
@@ -45,7 +47,11 @@ def trends(ask: Ask) -> Page:
     folder = ask.project.path / "runs"
     readable, damaged = opened_in(folder)
     runs = [run for run in readable if run.manifest.suite == chosen]
-    found = trend(suite_of(runs, chosen), runs, unreadable=damaged)
+    labels = stamp_of(ask.project.path / "suites" / chosen / "labels") if runs else None
+    states = tuple((run.path.name, state_of(run.path)) for run in runs)
+    found = ask.project.made.got(
+        (chosen, labels, states, tuple(damaged)), lambda: trend(suite_of(runs, chosen), runs, unreadable=damaged)
+    )
     chooser = filters(choice("suite", "suite", suites, chosen, otherwise="the newest"), action="/trend")
     return Page.of("Trend", chooser, *_trend(found), _matrices(ask), section="Trend")
 
