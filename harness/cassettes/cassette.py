@@ -56,7 +56,6 @@ class Cassette:
         self._keys = {key for key, _ in places}
         self._kinds: dict[Kind, Cassette] = {}
         self._changing: dict[str, frozenset[Steps]] = {}
-        self._repeated = {one.mark.tool for one in self.recordings if one.mark.occurrence}
         made = (one.mark.state_name for one in self.recordings if one.mark.effect == "write")
         self.written = frozenset(made) if written is None else written
         """Names of the states that some recorded call writes to."""
@@ -98,10 +97,6 @@ class Cassette:
             )
             self._changing[tool] = frozenset(found)
         return self._changing[tool]
-
-    def was_repeated(self, tool: str) -> bool:
-        """Whether some call of the tool was recorded more than once in one state, so that the differences are known."""
-        return tool in self._repeated
 
     def holds_key(self, key: str) -> bool:
         """Whether this call was recorded in any state."""

@@ -2,8 +2,7 @@
 
 An answer is returned only for the same call after the same writes. Reads may be repeated, left out, added and reordered
 between writes; a write that was dropped or changed leads to a state of its own, in which only calls recorded in that
-state are answered. A *lenient* player falls back to the same call at the nearest earlier state: this answer may be
-wrong, and is counted as such.
+state are answered.
 """
 
 import json
@@ -118,11 +117,7 @@ class Played:
     """
 
     recording: Recording
-    tier: Literal["exact", "exact_reused", "volatile_reused", "earlier_state"]
-    once_recorded: bool = False
-    """Whether the answer was returned again for a tool that never received the same call twice during recording:
-    whether its answers vary is then unknown.
-    """
+    tier: Literal["exact", "exact_reused", "volatile_reused"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +147,6 @@ class Player:
         self,
         cassette: Cassette,
         *,
-        lenient: bool = False,
         chain: StateChain | None = None,
         volatile: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
@@ -162,12 +156,8 @@ class Player:
         """
         self._volatile = {} if volatile is None else volatile
         self._cassette = cassette
-        self._lenient = lenient
-        self._passed: defaultdict[str, list[str]] = defaultdict(list)
         self._chain = StateChain() if chain is None else chain
         self._given: defaultdict[tuple[str, str], int] = defaultdict(int)
-        self._used: set[int] = set()
-        """The ids of recordings, which the cassette holds."""
         self._lock = Lock()
 
     def play(self, call: CallKey) -> Played | Missed:
@@ -182,24 +172,14 @@ class Player:
                 answers = []
             number = self._given[call.key, state]
             self._given[call.key, state] += 1
-            writes = self._chain.writes(call.server) if self._lenient else 0
-            passed = tuple(self._passed[call.server])
             if call.effect == "write":
-                self._passed[call.server].append(state)
                 self._chain.advance(call)
             if number < len(answers):
-                self._used.add(id(answers[number]))
                 return Played(recording=answers[number], tier="exact")
         restless = self._changes_by_itself(call) if answers and call.effect == "read" else False
         if answers and call.effect == "read" and not restless:
             tier: Literal["exact_reused", "volatile_reused"] = "volatile_reused" if restless is None else "exact_reused"
-            once = tier == "exact_reused" and not self._cassette.was_repeated(call.tool)
-            return Played(recording=answers[-1], tier=tier, once_recorded=once)
-        earlier = self._earlier_recording(call, state, writes, passed) if self._lenient else None
-        if earlier is not None:
-            with self._lock:
-                self._used.add(id(earlier))
-            return Played(recording=earlier, tier="earlier_state")
+            return Played(recording=answers[-1], tier=tier)
         note = self._answer_note(call, len(answers), restless=bool(restless))
         return Missed(call=call, nearest=nearest(self._cassette, call), note=note)
 
@@ -236,21 +216,3 @@ class Player:
                 f"written to. If it does: `state: NAME` on each of them; if it does not: `state: {call.server}` on it"
             )
         return None
-
-    def _earlier_recording(self, call: CallKey, state: str, writes: int, passed: tuple[str, ...]) -> Recording | None:
-        """The last recording of the call at a state this trial has passed, else after the most writes up to now."""
-        for known in (state, *reversed(passed)):
-            answers = self._cassette.answers(call.key, known)
-            if answers:
-                return answers[-1]
-        elsewhere = [
-            item
-            for item in self._cassette.of_tool(call.tool)
-            if item.mark.key == call.key and item.mark.writes <= writes
-        ]
-        return max(elsewhere, key=lambda item: item.mark.writes, default=None)
-
-    def unused(self) -> int:
-        """The number of recordings that this trial has not used."""
-        with self._lock:
-            return len(self._cassette) - len(self._used)

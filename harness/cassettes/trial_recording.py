@@ -2,9 +2,8 @@
 trial alone.
 """
 
-import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from harness.cassettes.cassette import Cassette
@@ -14,60 +13,6 @@ from harness.cassettes.recordings import Kind, Mark, Outcome, Recording
 from harness.cassettes.transience import is_transient
 from harness.suite.models import Doubles
 from harness.suite.suites import StateNames
-from harness.values import Frozen
-
-
-class SharedBackend(Frozen):
-    """A server whose answers seem to depend on writes to other servers."""
-
-    server: str
-    tool: str
-    """The read whose answer changed."""
-    others: tuple[str, ...]
-    """States that were written to between its two answers."""
-
-    @property
-    def advice(self) -> str:
-        """The observation, and the lines that declare it."""
-        names = " and ".join(repr(name) for name in self.others)
-        return (
-            f"{self.tool} of {self.server!r} gave another answer after a write to {names}: they seem to share a "
-            f"backend. If they do, add to suite.yaml: {_declaration_place(self.server)}.state: {self.others[0]}; "
-            f"if they do not: {_declaration_place(self.server)}.state: {self.server}"
-        )
-
-
-@dataclass(kw_only=True)
-class SharingWatch:
-    """Observes the reads of one trial, in the order in which they were made."""
-
-    _last: dict[tuple[str, str], tuple[Mapping[str, str], str]] = field(default_factory=dict)
-    _found: dict[str, SharedBackend] = field(default_factory=dict)
-    _restless: set[str] = field(default_factory=set)
-
-    def saw(self, call: CallKey, state: tuple[str, Mapping[str, str]], answer: str) -> None:
-        """`state`: the server's own, and those of servers that may share its backend; `answer`: a digest."""
-        own, others = state
-        before = self._last.get((call.key, own))
-        self._last[call.key, own] = (others, answer)
-        if before is None or before[1] == answer:
-            return
-        changed = tuple(sorted(name for name in others if before[0].get(name) != others[name]))
-        if not changed:
-            self._restless.add(call.tool)  # its answers change by themselves
-        elif call.tool not in self._found:
-            self._found[call.tool] = SharedBackend(server=call.server, tool=call.tool, others=changed)
-
-    @property
-    def found(self) -> tuple[SharedBackend, ...]:
-        """The finding for each tool, without tools whose answers change if nothing was written."""
-        return tuple(one for tool, one in sorted(self._found.items()) if tool not in self._restless)
-
-
-def _declaration_place(server: str) -> str:
-    """The place of the server's declaration in suite.yaml."""
-    return f"the host {server.removeprefix('http:')!r}" if server.startswith("http:") else f"servers.{server}"
-
 
 # The service's answers are stored. The agent receives a transient error (no connection, a timeout, 503), but it is not
 # stored; after a *write* that was lost, the state of the service is unknown, so no answer that depends on it is stored.
@@ -79,8 +24,6 @@ class CallPosition:
 
     call: CallKey
     state: str
-    own: str
-    others: dict[str, str]
     writes: int
     shared: str
     elsewhere: int | None
@@ -119,8 +62,6 @@ def position_of(
     return CallPosition(
         call=call,
         state=chain.state(server),
-        own=chain.own(server),
-        others=chain.others(server),
         writes=chain.writes(server),
         shared="" if name == server else name,
         elsewhere=chain.elsewhere(server),
@@ -146,7 +87,6 @@ class TrialRecording:
     """Tool -> number of answers that are too large, or not in the tool's protocol."""
     unsettled: int = 0
     """The number of answers that were not recorded, because a lost write came before them."""
-    sharing: SharingWatch = field(default_factory=SharingWatch)
     _made: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     _lost: set[str] = field(default_factory=set)
 
@@ -181,9 +121,6 @@ class TrialRecording:
         """Stores the recording of a call. Raises CassetteError if it contains a known secret."""
         call = position.call
         self._made[call.key, position.state] += 1
-        if call.effect == "read" and call.server != WORLD:
-            answer = hashlib.sha256(f"{recording.status}\0".encode() + recording.body).hexdigest()
-            self.sharing.saw(call, (position.own, position.others), answer)
         self.journal.add(recording)
 
     def fail(self, call: CallKey, *, unreadable: bool = False) -> None:

@@ -33,7 +33,7 @@ from harness.runs.execution.run import run_plan
 from harness.runs.plan.plan import RunOptions
 
 _OF_NEW_RUNS = (
-    *("suite", "agent", "live", "lenient", "user", "cases", "only", "failed_in", "trials", "run_name", "release"),
+    *("suite", "agent", "live", "user", "cases", "only", "failed_in", "trials", "run_name", "release"),
     *("shard", "floors", "no_worse_than", "against_baseline", "max_inconclusive"),
 )
 """What a resumed run has in its folder; `plan_of` refuses variables and prompts."""
@@ -49,11 +49,6 @@ _OF_NEW_RUNS = (
 @agent_options
 @live_option(
     "`none`, unless the suite says that its model is live", ("tools", "sealed", "model", "all", "record", "none")
-)
-@click.option(
-    "--lenient",
-    is_flag=True,
-    help="Answer a replay miss from the nearest earlier state, which may be wrong; such answers are counted.",
 )
 @model_options
 @sandbox_option
@@ -140,8 +135,6 @@ def command(ctx: click.Context, /, **typed: object) -> None:
         refuse_typed(ctx, _OF_NEW_RUNS, "--resume")
     if not was_typed(ctx, "sandbox"):
         typed["sandbox"] = None
-    if typed.pop("lenient"):
-        typed["replay"] = "lenient"
     live = typed.pop("live")
     assert isinstance(live, Live)
     options = RunOptions.model_validate({**typed, "tools": live.tools or "replay", "model": live.model})

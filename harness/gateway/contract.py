@@ -88,10 +88,6 @@ class SessionRecord:
     limit_reached: str | None
     model_tiers: Mapping[str, int] = field(default_factory=dict)
     """The number of requests to models, by the source of the answer."""
-    reused_once_recorded: int = 0
-    """The part of `tiers` that is reads which received an answer again although the tool was never recorded twice for
-    one call.
-    """
     provenances: Mapping[str, int] = field(default_factory=dict)
     """The number of answers of tools, hosts, models and probes, by provenance."""
     used: ModelUse | None = None
@@ -114,5 +110,3 @@ class SessionRecord:
     """Messages that the scripted user did not send."""
     user: UserReport | None = None
     """What the user did; None: the trial has no user but a task."""
-    unused: int = 0
-    """Recordings of the cassette that the trial did not ask for (replay)."""

@@ -254,7 +254,6 @@ class CallResult:
     nearest: tuple[JsonObject, ...] = ()
     fault: str | None = None
     retried: tuple[str, ...] = ()
-    pace_s: float = 0.0
 
 
 def failed(failure: CallFailure) -> CallResult:
@@ -393,7 +392,6 @@ def replayed(player: Player, key: CallKey) -> ToolAnswer | ToolMiss:
         outcome=recording.mark.outcome,
         tier=played.tier,
         provenance=recording.mark.provenance,
-        once_recorded=played.once_recorded,
         status=recording.status if begun else 0,
         headers=recording.headers,
         body=recording.body,

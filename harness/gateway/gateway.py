@@ -67,8 +67,6 @@ class GatewayOptions(TypedDict, total=False):
     """In `record` mode, tool -> JSON pointers to values that were observed to change by themselves, in addition to what
     the suite declares.
     """
-    lenient: bool
-    """In `replay` mode, a call that was not recorded in this state gets the answer of an earlier state."""
     live_cassettes: Path | None
     """The folder for answers of `live` tools, with one cassette per trial; None: they are not stored."""
     model_mode: ModelMode | None
@@ -137,7 +135,7 @@ class Gateway:
         self._cassettes = cassettes
         self._secrets = dict(options.get("secrets", {}))
         self._services = options.get("services")
-        self._lenient, self._volatile = options.get("lenient", False), options.get("volatile", {})
+        self._volatile = options.get("volatile", {})
         self._tracing = options.get("tracing")
         self._users = options.get("users")
         self._toolbox = Toolbox(suite)
@@ -296,7 +294,6 @@ class Gateway:
             journals=journals,
             refresh=self._journals.refresh,
             volatile=self._volatile,
-            lenient=self._lenient,
             cassette=partial(self._recorded.of, request.case.id),
             chain=StateChain(state_names(self._suite)),
             closing=closing,

@@ -88,8 +88,6 @@ def _spoilt(spec: FaultSpec, answer: ToolAnswer) -> ToolAnswer:
     match spec.kind:
         case "latency":
             return replace(answer, fault=spec.kind)
-        case "slow_stream":
-            return replace(answer, fault=spec.kind, pace_s=spec.seconds)
         case _ if answer.outcome != "answer" or answer.status // 100 != 2:
             return answer
         case "empty":

@@ -37,8 +37,6 @@ class Ledger:
     doubles: Doubles = field(default_factory=Doubles)
     """Which of the suite's servers and hosts are doubles of real ones."""
     tiers: Counter[ReplayTier] = field(default_factory=Counter)
-    reused_once_recorded: int = 0
-    """The number of reads that received an answer again that was recorded only once."""
     provenances: Counter[str] = field(default_factory=Counter)
     """Answers of tools, hosts, models and probes, by provenance."""
     answered: set[str] = field(default_factory=set)
@@ -102,7 +100,6 @@ class Ledger:
     def count(self, kind: CalledKind, key: CallKey, answer: ToolAnswer) -> None:
         """Counts an answer by its source."""
         self.tiers[answer.tier] += 1
-        self.reused_once_recorded += answer.once_recorded
         if answer.outcome == "answer":
             self.count_provenance(kind, answer.tier, key, answer.provenance)
 

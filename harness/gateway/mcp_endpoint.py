@@ -4,7 +4,6 @@ Answers are JSON and never streams: the server sends no messages of its own, so 
 It keeps no sessions: a client names its version with each request. The listing of tools is one page.
 """
 
-import asyncio
 import base64
 import binascii
 import json
@@ -366,8 +365,6 @@ class McpEndpoint:
         arguments = params.get("arguments")
         raw = json.dumps({} if arguments is None else arguments).encode()
         reply = await self._calls.call(name, raw)
-        if reply.pace_s:  # a result is one message and cannot be split, so all of it is delayed
-            await asyncio.sleep(reply.pace_s)
         result = call_result(self._calls.spec(name), reply)
         missed = reply.failure is not None and reply.failure.type == "replay_miss"
         return completed(result) if era == "modern" else result, dict(_NO_RETRY) if missed else {}

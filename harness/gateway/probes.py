@@ -169,7 +169,7 @@ class TrialProbes:
             missed = exchange.missed(read.key, answer, read.probe.name)
             return CallResult(tier=missed.tier, nearest=missed.nearest)
         received = answer or ToolAnswer(outcome="answer", tier=self._trial.tier)
-        exchange.ledger.count("probe", read.key, replace(received, once_recorded=False))
+        exchange.ledger.count("probe", read.key, received)
         return CallResult(content=_value_of(received.body, json.loads), tier=received.tier)
 
     async def _answer(self, read: "_ProbeRead", _: bool = False) -> ToolAnswer | None:

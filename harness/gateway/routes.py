@@ -136,24 +136,6 @@ MAX_TURNS = 20
 """Used for a case without a conversation whose user was selected on the command line."""
 
 
-_PIECES = 10
-
-
-async def trickle(request: web.BaseRequest, reply: ToolReply) -> web.StreamResponse:
-    """Sends the reply in at most ten pieces; stops if the client disconnects."""
-    response = web.StreamResponse(status=reply.status, headers=reply.headers)
-    response.content_type = "application/json"
-    response.content_length = len(reply.body)
-    await response.prepare(request)
-    size = max(1, -(-len(reply.body) // _PIECES))
-    pieces = [reply.body[start : start + size] for start in range(0, len(reply.body), size)]
-    for piece in pieces:
-        await asyncio.sleep(reply.pace_s / len(pieces))
-        await response.write(piece)
-    await response.write_eof()
-    return response
-
-
 _TOOLS = "/tools/"
 _MAX_NAME = 200
 _MOST_PLANNED = 1000
@@ -230,8 +212,6 @@ class Routes:
             reply = await self._reply(request)
         except Refusal as refusal:
             reply = ToolReply(status=refusal.status, body=error_body(refusal.kind, refusal.message))
-        if reply.pace_s:
-            return await trickle(request, reply)
         body = None if reply.status == 204 else reply.body
         return web.Response(
             status=reply.status, body=body, headers=reply.headers, content_type=None if body is None else _JSON

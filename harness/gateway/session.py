@@ -136,7 +136,6 @@ class TrialSession:
             misses=tuple(ledger.misses),
             tiers=dict(sorted(ledger.tiers.items())),
             limit_reached=ledger.limit_reached,
-            reused_once_recorded=ledger.reused_once_recorded,
             provenances=dict(sorted(ledger.provenances.items())),
             model_tiers=dict(sorted(ledger.model_tiers.items())),
             used=ledger.used,
@@ -149,7 +148,6 @@ class TrialSession:
             unfired_faults=tuple(one.words for one in parts.overlay.unfired()),
             unsaid_turns=self._routes.unsaid(),
             user=self._routes.user_report(),
-            unused=sum(player.unused() for player in parts.trial.players),
         )
         return self._record
 
@@ -281,5 +279,4 @@ def _recording_report(merged: "Merge", parts: SessionParts) -> RecordingReport:
         unreadable={} if trial_recording is None else dict(sorted(trial_recording.unreadable.items())),
         ignored=dict(sorted(parts.trial.ledger.ignored.items())),
         unsettled=0 if trial_recording is None else trial_recording.unsettled,
-        advice=() if trial_recording is None else tuple(one.advice for one in trial_recording.sharing.found),
     )

@@ -34,8 +34,6 @@ class ToolReply:
     status: int
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
-    pace_s: float = 0.0
-    """The body is sent in pieces over this many seconds."""
     failure: CallFailure | None = None
     """The failure in `body`, for endpoints that report it in another form."""
 
@@ -96,10 +94,9 @@ class ToolCallHandler:
                 status=result.failure.http_status,
                 body=result.failure.encoded(),
                 headers=result.failure.http_headers,
-                pace_s=result.pace_s,
                 failure=result.failure,
             )
-        return ToolReply(status=200, body=result.body, pace_s=result.pace_s)
+        return ToolReply(status=200, body=result.body)
 
     def _received_call(
         self,
@@ -193,7 +190,6 @@ class ToolCallHandler:
             failure=failure,
             tier=answer.tier,
             fault=answer.fault,
-            pace_s=answer.pace_s,
             retried=answer.retried,
         )
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,15 +132,12 @@ class TrialContext:
     """Tool -> JSON pointers to values that were observed to change by themselves; recording treats them as declared
     volatile.
     """
-    lenient: bool
     cassette: Callable[[], Cassette]
     chain: StateChain
     closing: ExitStack
     """Closed with the session: the trial's services, its journal, its folder."""
     wait_for: Await
     threads: TrialThreads
-    players: list[Player] = field(default_factory=list)
-    """The player of tools and hosts, whose unused recordings are counted."""
 
     @property
     def case(self) -> Case:
@@ -174,14 +171,7 @@ class TrialContext:
         """None: nothing is replayed."""
         if self.mode != "replay":
             return None
-        # Evidence for verdicts is never taken from an earlier state.
-        lenient = self.lenient and kind != "probe"
-        player = Player(
-            self.cassette().only(kind), lenient=lenient, chain=self.chain, volatile=self._declared_volatile()
-        )
-        if kind != "probe":
-            self.players.append(player)
-        return player
+        return Player(self.cassette().only(kind), chain=self.chain, volatile=self._declared_volatile())
 
     @cached_property
     def trial_recording(self) -> "TrialRecording | None":

@@ -26,7 +26,6 @@ class RecordedCassette(Frozen):
     unreadable: dict[str, int]
     ignored: dict[str, int]
     unsettled: int
-    advice: tuple[str, ...]
     """See RecordingReport for all of them."""
 
 
@@ -56,12 +55,11 @@ def _of_case(case: str, own: list[RecordingReport]) -> RecordedCassette:
         unreadable=dict(sorted(unreadable.items())),
         ignored=dict(sorted(ignored.items())),
         unsettled=sum(one.unsettled for one in own),
-        advice=tuple(dict.fromkeys(line for one in own for line in one.advice)),
     )
 
 
 _TRUE = ("exact", "exact_reused")
-_REPLAYED = (*_TRUE, "volatile_reused", "earlier_state", "miss")
+_REPLAYED = (*_TRUE, "volatile_reused", "miss")
 
 
 UserMiss = Literal["unrecorded", "diverged"]
@@ -93,8 +91,6 @@ class Replay(Frozen):
     fidelity: float | None = None
     """Share of the calls put to a cassette that were answered as the tool would have; None: none was put to a cassette.
     """
-    degraded: tuple[str, ...] = ()
-    """Trials with an answer from an earlier state, which may be wrong."""
     unfired_faults: tuple[str, ...] = ()
     """`case/attempt: fault` of each fault that no call triggered, so that its effect was not tested."""
     recorded: tuple[RecordedCassette, ...] = ()
@@ -105,10 +101,6 @@ class Replay(Frozen):
     """The number of calls that only the agent reports: none of them crossed the gateway."""
     model_tiers: dict[str, int] = {}
     """The number of requests to models by the source of the answer."""
-    reused_once_recorded: int = 0
-    """The number of reads whose answer was returned again although it was recorded once; see
-    Trial.reused_once_recorded.
-    """
     provenances: dict[str, int] = {}
     """Answers of tools, hosts, models and probes, by where they were taken from; see Trial.provenances."""
     model_use: ModelUse | None = None
@@ -119,24 +111,21 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
     """Reads each trial once and computes the rows."""
     tiers: Counter[str] = Counter()
     missed: dict[tuple[str, str], tuple[JsonObject, Counter[str]]] = {}
-    degraded: list[str] = []
     unfired: list[str] = []
     unsaid: list[str] = []
     reports: list[tuple[str, RecordingReport]] = []
     model_tiers: Counter[str] = Counter()
     provenances: Counter[str] = Counter()
     use: ModelUse | None = None
-    reported = once = 0
+    reported = 0
     for trial in trials:
         model_tiers.update(trial.model_tiers)
         provenances.update(trial.provenances)
-        once += trial.reused_once_recorded
         use = _summed([one for one in (use, trial.model_use) if one is not None])
         reported += sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
         reports += [] if trial.recording is None else [(trial.case_id, trial.recording)]
         name = f"{trial.case_id}/{trial.attempt}"
         tiers.update(trial.tiers)
-        degraded += [name] if trial.tiers.get("earlier_state") else []
         unfired += [f"{name}: {fault}" for fault in trial.unfired_faults]
         unsaid += [f"{name}: {turn}" for turn in trial.unsaid_turns]
         for miss in trial.misses:
@@ -145,13 +134,11 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         tiers=dict(sorted(tiers.items())),
         misses=tuple(_missed(*kind, *found) for kind, found in sorted(missed.items(), key=itemgetter(0))),
         fidelity=_fidelity(tiers),
-        degraded=tuple(degraded),
         unfired_faults=tuple(unfired),
         recorded=recorded_cassettes(reports),
         unsaid_turns=tuple(unsaid),
         self_reported_calls=reported,
         model_tiers=dict(sorted(model_tiers.items())),
-        reused_once_recorded=once,
         provenances=dict(sorted(provenances.items())),
         model_use=use,
     )

@@ -132,8 +132,7 @@ class Summary(Frozen):
     misses: tuple[MissedTool, ...] = ()
     tiers: dict[str, int] = {}
     fidelity: float | None = None
-    """See Replay.fidelity, and so for the next three."""
-    degraded: tuple[str, ...] = ()
+    """See Replay.fidelity, and so for the next two."""
     unfired_faults: tuple[str, ...] = ()
     unsaid_turns: tuple[str, ...] = ()
     self_reported_calls: int = 0
@@ -141,8 +140,6 @@ class Summary(Frozen):
     recorded: tuple[RecordedCassette, ...] = ()
     """The changes of the cassettes; empty if nothing was recorded."""
     model_tiers: dict[str, int] = {}
-    reused_once_recorded: int = 0
-    """See Replay, and so for the next."""
     provenances: dict[str, int] = {}
     """See Replay.provenances."""
     model_use: ModelUse | None = None

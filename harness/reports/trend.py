@@ -412,12 +412,11 @@ class _Pool(NamedTuple):
 
 
 def _pool(manifest: RunManifest) -> _Pool:
-    replay = () if manifest.replay == "strict" else (manifest.replay,)
     return _Pool(
         agent=manifest.agent,
         models=(),
         variables=tuple(sorted(manifest.variables.items())),
-        conditions=(f"tools {manifest.tool_mode}", f"model {manifest.model_mode}", *replay),
+        conditions=(f"tools {manifest.tool_mode}", f"model {manifest.model_mode}"),
     )
 
 

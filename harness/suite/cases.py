@@ -164,7 +164,6 @@ FaultKind = Literal[
     "empty",
     "missing_field",
     "reset",
-    "slow_stream",
 ]
 """`timeout`, `http_status` and `reset` keep the call from the tool; the others change or delay its answer."""
 
@@ -175,7 +174,6 @@ _NEEDED: dict[FaultKind, tuple[str, ...]] = {
     "http_status": ("status",),
     "missing_field": ("at",),
     "latency": ("seconds",),
-    "slow_stream": ("seconds",),
 }
 
 
@@ -195,7 +193,7 @@ class FaultSpec(Frozen):
     status: int | None = Field(default=None, ge=400, le=599)
     """HTTP status of a fault of kind `http_status`."""
     seconds: float = Field(default=0.0, ge=0, le=3600)
-    """How long a latency, a timeout or a slow stream takes."""
+    """How long a latency or a timeout takes."""
     at: str | None = Field(default=None, pattern=r"^(/[^/]*)+$")
     """Of a missing field: JSON pointer into the tool's answer; `*` matches every item of a list or an object."""
 

@@ -26,12 +26,10 @@ ToolErrorType = Literal[
 ]
 """Closed. `tool_error`: the tool itself refused (4xx). `tool_unavailable`: it could not answer (5xx, no connection)."""
 
-ReplayTier = Literal[
-    "exact", "exact_reused", "volatile_reused", "earlier_state", "fixture", "fault", "miss", "live", "sealed"
-]
+ReplayTier = Literal["exact", "exact_reused", "volatile_reused", "fixture", "fault", "miss", "live", "sealed"]
 """The source of an answer: the cassette (`exact`; `exact_reused`: the same read again; `volatile_reused`: likewise, of
-a tool whose answers vary only in values that are declared volatile; `earlier_state`: the same call after fewer writes,
-which may be wrong), a fixture pack, a fault that prevented the call, no source, or a real service.
+a tool whose answers vary only in values that are declared volatile), a fixture pack, a fault that prevented the call,
+no source, or a real service.
 """
 
 Source = Literal["agent", "user", "system"]

@@ -267,8 +267,6 @@ class RecordingReport(Frozen):
     """Rule of `ignore` that was applied -> requests from whose keys it left something out."""
     unsettled: int = 0
     """The number of answers that were not recorded, because a lost write came before them."""
-    advice: tuple[str, ...] = ()
-    """Declarations that the suite should add."""
 
 
 class Trial(Frozen):
@@ -299,14 +297,8 @@ class Trial(Frozen):
     """Replay misses: tool, arguments and the nearest recordings."""
     tiers: dict[str, int] = {}
     """Calls served, by replay tier."""
-    exported: bool | None = None
-    """Only in trials of releases that sent a trial's spans after it: whether the OTLP endpoint took them."""
     model_tiers: dict[str, int] = {}
     """Requests to models, by replay tier."""
-    reused_once_recorded: int = 0
-    """The number of reads that received a recorded answer again, of tools that were never recorded twice for one call:
-    whether their answers vary is unknown.
-    """
     provenances: dict[str, int] = {}
     """The number of answers of tools, hosts, models and probes by their source: `service`, `double`, `trajectory`,
     `hand`, or `unknown` for recordings that do not state it. Answers of the trial's own sandbox are not counted.

@@ -1,4 +1,4 @@
-"""What a player returns after other writes: nothing, unless it is lenient, and then it says so."""
+"""What a player returns: the same call after the same writes, and a read again unless its answers change."""
 
 import pytest
 
@@ -31,44 +31,6 @@ def calls(look, add) -> dict[str, CallKey]:
         "add egg": call_key(add, {"item": "egg"}, Redactor({})),
         "add ham": call_key(add, {"item": "ham"}, Redactor({})),
     }
-
-
-def test_a_lenient_player_answers_from_the_last_state_that_the_trial_has_passed(record, calls) -> None:
-    cassette = Cassette(record(looked(b"0"), ADD_EGG, looked(b"1"), ADD_EGG, looked(b"2")))
-    writes = (calls["add egg"], calls["add ham"])
-    strict, lenient = Player(cassette), Player(cassette, lenient=True)
-    assert [(b'{"lines": 1}', "exact"), None, None] == played(strict, *writes, calls["egg"])
-    assert [(b'{"lines": 1}', "exact"), None, (b"1", "earlier_state")] == played(lenient, *writes, calls["egg"])
-
-
-def test_a_lenient_player_takes_the_most_writes_up_to_now_where_the_trial_has_passed_no_recorded_state(
-    record, calls
-) -> None:
-    cassette = Cassette(record(ADD_EGG, looked(b"1"), ADD_EGG, looked(b"2"), ADD_EGG, looked(b"3")))
-    lenient = Player(cassette, lenient=True)
-    assert [None, None, (b"2", "earlier_state")] == played(lenient, calls["add ham"], calls["add ham"], calls["egg"])
-    assert [None] == played(Player(cassette, lenient=True), calls["egg"])
-
-
-def test_the_number_of_unused_recordings_counts_each_used_one_once(record, calls) -> None:
-    cassette = Cassette(record(looked(b"0"), ADD_EGG, looked(b"1")))
-    player = Player(cassette, lenient=True)
-    assert 3 == player.unused()
-    played(player, calls["egg"], calls["egg"])
-    assert 2 == player.unused()
-    played(player, calls["add ham"], calls["egg"])
-    assert 2 == player.unused()
-    played(Player(cassette), calls["add egg"])
-    assert 2 == player.unused()
-
-
-@pytest.mark.parametrize(("recorded", "once"), [(1, True), (2, False)])
-def test_a_read_of_a_tool_that_was_never_called_twice_is_marked(record, calls, recorded: int, once: bool) -> None:
-    player = Player(Cassette(record(*[looked(b"0")] * recorded)))
-    answers = [player.play(calls["egg"]) for _ in range(recorded + 1)]
-    assert [(False, "exact")] * recorded + [(once, "exact_reused")] == [
-        (one.once_recorded, one.tier) for one in answers if isinstance(one, Played)
-    ]
 
 
 def test_a_write_is_never_answered_twice(record, calls) -> None:

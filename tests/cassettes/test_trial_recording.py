@@ -104,14 +104,10 @@ def test_repeated_calls_are_numbered_in_their_state(trial: TrialRecording) -> No
     assert [0, 0, 0, 1] == [one.mark.writes for one in trial.journal.recordings]
 
 
-@pytest.mark.parametrize(("status", "body", "found"), [(200, b"1", 0), (404, b"1", 1), (200, b"2", 1)])
-def test_reads_that_change_after_writes_elsewhere_are_noticed(
-    tmp_path: Path, status: int, body: bytes, found: int
-) -> None:
-    journal = TrialJournal(tmp_path, suite="s", case="c", redactor=Redactor({}))
-    trial = TrialRecording(journal=journal, chain=StateChain(StateNames(undeclared=frozenset({"menu"}))))
-    _keep(trial, ELSEWHERE, b"1")
-    _keep(trial, WRITE, b"")
-    _keep(trial, ELSEWHERE, body, status=status)
-    assert found == len(trial.sharing.found)
-    journal.remove()
+def test_writes_elsewhere_are_those_to_servers_that_do_not_say_whether_they_share() -> None:
+    chain = StateChain(StateNames(undeclared=frozenset({"menu", "shop"})))
+    for call in (WRITE, key("menu", "write"), WRITE):
+        chain.advance(call)
+    assert (1, 2) == (chain.writes("menu"), chain.elsewhere("menu"))
+    assert (2, 1) == (chain.writes("shop"), chain.elsewhere("shop"))
+    assert None is chain.elsewhere("weather")

@@ -190,7 +190,6 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
             (("run", "--resume", "r", *option), option[0])
             for option in (
                 ("--agent", "a"),
-                ("--lenient",),
                 ("--live", "model"),
                 ("--user", "script"),
                 ("--case", "c"),

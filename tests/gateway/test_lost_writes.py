@@ -47,7 +47,7 @@ def test_what_was_read_before_a_lost_write_is_recorded(run, shop, tmp_path: Path
 
 def test_a_busy_server_is_no_answer_to_a_write(run, shop, suite, tmp_path: Path) -> None:
     """503 is about the moment: whether the write was made is not known."""
-    from tests.gateway.test_lenient_and_volatile import with_tool
+    from tests.gateway.test_volatile import with_tool
 
     shop.answer = (503, {}, b"{}")
     busy = with_tool(suite, "answer", effect="write")

@@ -201,4 +201,3 @@ def test_calls_made_at_the_same_time_are_recorded_as_if_one_after_the_other(tmp_
     replayed = asyncio.run(all_at_once(ReplaySource(player)))
     assert wrong(replayed, given) == []
     assert {answer.tier for answer in replayed if isinstance(answer, ToolAnswer)} == {"exact"}
-    assert player.unused() == 0

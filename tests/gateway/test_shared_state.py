@@ -74,29 +74,6 @@ def test_a_read_before_the_write_is_not_given_after_it(run, shop, two_servers: S
     assert {"exact": 1, "miss": 1} == record.tiers
 
 
-def test_recording_names_servers_that_seem_to_share_a_backend_and_the_remedy(run, shop, two_servers: Suite) -> None:
-    record = fresh(run, shop, two_servers, read_write_read)
-
-    (advice,) = record.recording.advice
-    assert "order of 'reports'" in advice
-    assert "servers.reports.state: api" in advice
-    assert "servers.reports.state: reports" in advice
-
-
-def test_a_clock_is_not_taken_for_a_shared_backend(run, shop, suite: Suite) -> None:
-    both = _with_servers(suite, shop, api={}, reports={})
-    answer = ToolSpec(name="answer", server="reports", effect="read", http=HttpRoute(path="/answer"))
-    both = both.model_copy(update={"tools": (*both.tools, answer)})
-    ticks = iter(range(10))
-
-    def ask(agent) -> None:
-        for write in (False, False, True, False):
-            shop.answer = (200, {}, b'{"now": %d}' % next(ticks))
-            agent.call("add", item="egg") if write else agent.call("answer")
-
-    assert () == fresh(run, shop, both, ask).recording.advice
-
-
 def test_servers_that_are_declared_apart_do_not_matter_to_each_other(run, shop, suite: Suite) -> None:
     both = _with_servers(suite, shop, api={}, reports={"state": "reports"})
     fresh(run, shop, both, write_then_read)
@@ -119,7 +96,7 @@ def test_servers_of_one_service_share_its_state_without_a_word(run, shop, suite:
 def test_a_cassette_that_does_not_tell_what_was_written_elsewhere_is_read_and_not_guessed_from(
     run, shop, two_servers: Suite, suite: Suite, tmp_path: Path
 ) -> None:
-    # As an older version recorded it: each server a chain of its own.
+    # Recorded while each server was declared to have a state of its own.
     apart = _with_servers(suite, shop, api={"state": "api"}, reports={"state": "reports"})
     fresh(run, shop, apart, write_then_read)
     said: list[str] = []

@@ -82,7 +82,7 @@ def call(index: int, seen: dict[str, Any] | None = None, **fields: Any) -> Step:
         ),
         (call(12), ['  12  agent find({"q": "egg"})']),
         (call(3, {"content": "egg", "replayed": "exact"}), ["      -> egg"]),
-        (call(3, {"content": "egg", "replayed": "earlier_state"}), ["      -> egg  [earlier state]"]),
+        (call(3, {"content": "egg", "replayed": "volatile_reused"}), ["      -> egg  [volatile reused]"]),
         (call(3, {"evidence": "self_reported"}), ["      ->   [self-reported]"]),
         (call(3, {"error": {"type": "timeout", "message": "late"}}), ["      -> ERROR timeout: late"]),
         (call(3, evidence="self_reported"), ['   3  agent find({"q": "egg"})  [self-reported]']),

@@ -135,19 +135,19 @@ def test_a_text_is_one_line_and_cut_where_it_is_longer_than_asked(most: int | No
 
 
 @pytest.mark.parametrize(
-    ("tiers", "fidelity", "once", "said"),
+    ("tiers", "fidelity", "said"),
     [
-        ({}, None, 0, None),
-        ({"exact": 0}, 1.0, 0, None),
-        ({"exact": 3, "miss": 0}, None, 0, "tool answers: 3 exact"),
-        ({"exact": 3, "earlier_state": 1}, 1.0, 1, "3 exact, 1 earlier state; replay fidelity 100 %; 1 read reused"),
-        ({"exact": 3}, 0.9999, 2, "3 exact; replay fidelity > 99 %; 2 reads reused once-recorded answers"),
+        ({}, None, None),
+        ({"exact": 0}, 1.0, None),
+        ({"exact": 3, "miss": 0}, None, "tool answers: 3 exact"),
+        ({"exact": 3, "exact_reused": 1}, 1.0, "3 exact, 1 exact reused; replay fidelity 100 %"),
+        ({"exact": 3}, 0.9999, "3 exact; replay fidelity > 99 %"),
     ],
 )
 def test_a_fidelity_that_is_not_whole_is_never_shown_as_whole(
-    summary: Callable[..., Summary], tiers: dict[str, int], fidelity: float | None, once: int, said: str | None
+    summary: Callable[..., Summary], tiers: dict[str, int], fidelity: float | None, said: str | None
 ) -> None:
-    shown = wording.tier_words(summary(tiers=tiers, fidelity=fidelity, reused_once_recorded=once))
+    shown = wording.tier_words(summary(tiers=tiers, fidelity=fidelity))
     assert (said is None) == (shown is None)
     assert said is None or said in (shown or "")
 
@@ -169,9 +169,8 @@ def test_answers_that_are_all_of_services_need_no_words(
 
 def test_what_the_replay_and_the_user_left_is_remarked(summary: Callable[..., Summary]) -> None:
     assert [] == wording.overlay_words(summary())
-    shown = summary(degraded=("a/1", "b/1"), unfired_faults=("f",), unsaid_turns=("t",), self_reported_calls=1)
+    shown = summary(unfired_faults=("f",), unsaid_turns=("t",), self_reported_calls=1)
     assert [
-        "some answers are from an earlier state and may be wrong: a/1, b/1",
         "fault that no call triggered: f",
         "message that the scripted user did not send: t",
         "1 call is self-reported by agents: not observed by the gateway, and they cannot make a check pass",

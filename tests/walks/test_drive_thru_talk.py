@@ -53,14 +53,3 @@ def test_a_fault_is_met_and_marked_and_one_that_is_not_met_is_told(drive_thru: W
         assert re.search("talk-modify: warning: .* timeout at get_order, call 3", checked.stdout)
     finally:
         (drive_thru.folder / CASES).write_bytes(kept)
-
-
-@pytest.mark.slow
-def test_a_lenient_run_says_so_and_is_told_from_a_strict_one(drive_thru: Walk) -> None:
-    words = ("run", "drive_thru_talk", "--case", "talk-remove", "--sandbox", "local")
-    drive_thru(*words, "--run-name", "strict")
-    shown = drive_thru(*words, "--lenient", "--run-name", "lenient").stdout
-    assert "replay fidelity 100 %" in shown
-    assert "one of the runs used answers from earlier states" in " ".join(
-        drive_thru("compare", "strict", "lenient").stdout.split()
-    )

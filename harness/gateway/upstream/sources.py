@@ -38,8 +38,6 @@ class ToolAnswer:
     tier: ReplayTier
     provenance: Provenance | None = None
     """The provenance in the recording, if the answer was replayed."""
-    once_recorded: bool = False
-    """See `Played.once_recorded`."""
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
@@ -47,8 +45,6 @@ class ToolAnswer:
     """Kind of the fault that was injected into this answer."""
     retried: tuple[str, ...] = ()
     """How the transport failed before each retry (live reads only)."""
-    pace_s: float = 0.0
-    """The body is sent to the agent in pieces over this time."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,7 @@ _FEW = 60
 _LONG_STEP, _SHORT = 4000, 1200
 _NS_IN_MS = 1_000_000
 _SETTLED = ("exact", "exact_reused", "live", "sealed")
-_REPLAYED = ("exact", "exact_reused", "earlier_state", "volatile_reused")
+_REPLAYED = ("exact", "exact_reused", "volatile_reused")
 _MOST_CALLS = 100
 
 
@@ -372,8 +372,6 @@ def metrics(card: Scorecard) -> Markup:
 
 def notes(trial: Trial) -> Iterator[str]:
     """What was not observed or did not happen as it was arranged."""
-    if trial.tiers.get("earlier_state"):
-        yield "Some answers are from an earlier state and may be wrong."
     reported = sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
     if reported:
         yield f"{reported} call(s) are self-reported: not observed by the gateway, and they cannot make a check pass."

@@ -381,8 +381,6 @@ def _lines(one: RecordedCassette, suite: str) -> Iterator[str]:
         tools = ", ".join(one.differing)
         remedy = "" if one.replaced else "; the recorded ones are kept, --refresh replaces them"
         yield f"  the current answers differ from the recorded ones: {tools}{remedy}"
-    for line in one.advice:
-        yield f"  {line}"
 
 
 # Parts of a comparison that are the same in every rendering.

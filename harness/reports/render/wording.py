@@ -218,9 +218,7 @@ def remedy_words(summary: Summary) -> tuple[str, str]:
 def tier_words(summary: Summary) -> str | None:
     named = ", ".join(f"{count} {tier.replace('_', ' ')}" for tier, count in summary.tiers.items() if count)
     fidelity = "" if summary.fidelity is None else f"; replay fidelity {percent(summary.fidelity)}"
-    count = summary.reused_once_recorded
-    once = f"; {count} {'read' if count == 1 else 'reads'} reused once-recorded answers" if count else ""
-    return f"tool answers: {named}{fidelity}{once}" if named else None
+    return f"tool answers: {named}{fidelity}" if named else None
 
 
 _TAKEN_FROM = {
@@ -257,10 +255,8 @@ UNJUDGED_USERS: Final = (
 
 
 def overlay_words(summary: Summary) -> list[str]:
-    """Notes about lenient answers, unfired faults, unused turns of the scripted user, and self-reported calls."""
-    degraded = ", ".join(summary.degraded)
-    found = [f"some answers are from an earlier state and may be wrong: {degraded}"] if degraded else []
-    found += [f"tried again: {one.case_id}/{one.attempt}, after: {one.reason}" for one in summary.retried]
+    """Notes about unfired faults, unused turns of the scripted user, and self-reported calls."""
+    found = [f"tried again: {one.case_id}/{one.attempt}, after: {one.reason}" for one in summary.retried]
     found += [f"fault that no call triggered: {one}" for one in summary.unfired_faults]
     found += [f"message that the scripted user did not send: {one}" for one in summary.unsaid_turns]
     users = summary.manifest.users

@@ -118,7 +118,6 @@ def open_runner(
                 tracing=tracing,
                 refresh=plan.refresh,
                 volatile=_volatile(plan, cassettes),
-                lenient=plan.replay == "lenient",
                 live_cassettes=live_cassettes,
                 model_mode=plan.model,
                 budget=plan.budget,

@@ -273,7 +273,6 @@ def play_references(job: Job, cases: Sequence[Case]) -> Generator[tuple[str, Tri
         budget=None,
         variants={},
         refresh=False,
-        replay="strict",
     )
     own = replace(job, plan=playing, agent=oracle)
     secrets = secret_values(plan.suite)

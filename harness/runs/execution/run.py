@@ -359,7 +359,6 @@ def manifest_of(job: Job) -> RunManifest:
         tool_mode=plan.tools,
         model_mode=plan.model_mode or "none",
         users=users_for_manifest(plan.suite, plan.users),
-        replay=plan.replay,
         provider=plan.sandbox,
         isolates=isolates(plan.sandbox),
         pins=pins(plan),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import Field
 
@@ -82,8 +82,6 @@ class RunPlan:
     """Parallel trials that use a processor."""
     most: int = 0
     """All parallel trials, including those that wait for a live answer."""
-    replay: Literal["strict", "lenient"] = "strict"
-    """`lenient`: a call that the cassette does not hold in this state is answered as at an earlier one."""
     gates: Gates = field(default_factory=Gates)
     """What the run is judged by; its manifest keeps them."""
     refresh: bool = False
@@ -234,8 +232,6 @@ class RunOptions(Frozen):
     """Number of parallel trials; None: as many as the machine can run."""
     shard: tuple[int, int] | None = None
     """(2, 4): the second of four parts."""
-    replay: Literal["strict", "lenient"] = "strict"
-    """`lenient`: answer a replay miss from the nearest earlier state."""
     refresh: bool = False
     """With `tools="record"`: replace recordings whose answer has changed."""
     floors: tuple[str, ...] = ()

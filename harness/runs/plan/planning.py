@@ -71,8 +71,6 @@ def _refuse_other_agent(options: RunOptions) -> None:
 def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
     if options.refresh and "record" not in (options.tools, options.model):
         raise UsageError("--refresh needs --live tools,record, model,record or all,record")
-    if options.replay == "lenient" and options.tools != "replay":
-        raise UsageError("replay=`lenient` needs tools=`replay`")
     suite = load_suite(project, name)
     chosen = combinations(suite, options.agent, options.variables)
     if len(chosen) > 1:
@@ -107,7 +105,6 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
         shard=options.shard,
         **_side_by_side(suite, options),
         gates=gates,
-        replay=options.replay,
         refresh=options.refresh,
         otlp_endpoint=_collector(options),
         early=_early(gates, options),
@@ -199,7 +196,6 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         model=model,
         budget=budget_of(options.budget, callable_names(suite)),
         users=resumed_users(project, suite, manifest),
-        replay="lenient" if manifest.replay == "lenient" else "strict",
         sandbox=sandbox,
         executor=options.executor,
         jobs_per_node=options.jobs,

@@ -89,8 +89,6 @@ class RunManifest(Frozen):
     model_mode: str = "none"
     users: RunUsers | None = None
     """None: every user is a script, or a task."""
-    replay: str = "strict"
-    """`lenient`: calls that were not recorded in their state may have been answered as at an earlier one."""
     provider: str
     isolates: bool
     """Whether the sandbox isolated; if not, scores may owe something to the machine."""
@@ -150,7 +148,6 @@ _SUBJECTS = {
     "tool_mode": "the tools' answers came from different sources",
     "model_mode": "the model's answers came from different sources",
     "users": "the simulated users are of different kinds",
-    "replay": "one of the runs used answers from earlier states",
     "provider": "the sandboxes are of different kinds",
     "isolates": "one of the runs was not isolated",
     "pins": "the pinned values differ",

@@ -320,7 +320,6 @@ class TrialRunner:
             misses=record.misses,
             tiers=record.tiers,
             model_tiers=record.model_tiers,
-            reused_once_recorded=record.reused_once_recorded,
             provenances=record.provenances,
             model_use=record.used,
             unfired_faults=record.unfired_faults,
