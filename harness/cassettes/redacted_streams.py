@@ -54,10 +54,10 @@ class RedactedStream:
 
     def release(self, now: float) -> list[bytes]:
         """The pieces whose time has come by `now`, in order."""
-        passed: list[bytes] = []
+        due: list[list[StreamEvent]] = []
         while self.due is not None and self.due <= now:
-            passed.append(self._passed(self._waiting.popleft()[1]))
-        return [piece for piece in passed if piece]
+            due.append(self._waiting.popleft()[1])
+        return self._passed(due)
 
     def finish(self, *, broken: bool = False) -> list[bytes]:
         """All that waits, at the end of the stream.
@@ -71,10 +71,9 @@ class RedactedStream:
         if self._held:
             self._take([event_of(self._known(self._held), self._framing or "lines")], 0)
             self._held = b""
-        passed = [self._passed(events) for _, events in self._waiting]
+        passed = self._passed([events for _, events in self._waiting])
         self._waiting.clear()
-        passed = passed if self._in_pieces else [b"".join(passed)]
-        return [piece for piece in passed if piece]
+        return passed if self._in_pieces or not passed else [b"".join(passed)]
 
     def _take(self, events: list[StreamEvent], due: float) -> None:
         if self._search is not None:
@@ -83,10 +82,11 @@ class RedactedStream:
         if events:
             self._waiting.append((due, events))
 
-    def _passed(self, events: list[StreamEvent]) -> bytes:
+    def _passed(self, pieces: list[list[StreamEvent]]) -> list[bytes]:
         if self._search is not None:
-            self._search.send(part for event in events for part in event.parts)
-        return b"".join(event.encoded for event in events)
+            self._search.send([part for events in pieces for event in events for part in event.parts])
+        passed = (b"".join(event.encoded for event in events) for events in pieces)
+        return [piece for piece in passed if piece]
 
     def _divided(self, piece: bytes, framing: Framing) -> list[StreamEvent]:
         self._held += piece

@@ -48,12 +48,6 @@ class Token:
         """Matches any spelling."""
         return re.compile(b"|".join(map(b"".join, self.spellings)))
 
-    @cached_property
-    def beginning(self) -> re.Pattern[bytes]:
-        """Matches what a spelling may begin with, if the text ends in it."""
-        longer = [_beginning(one) for one in self.spellings if len(one) > 1]
-        return re.compile(b"|".join(longer) if longer else rb"\Z.")
-
 
 Form = tuple[Token, ...]
 
@@ -189,11 +183,3 @@ def _byte(byte: int) -> bytes:
 def _width(piece: bytes) -> int:
     found = _REPEATED.search(piece)
     return int(found[1]) if found else 1
-
-
-def _beginning(spelling: Spelling) -> bytes:
-    """The spelling without its last piece, or a shorter part, up to the end of the text."""
-    cut = rb"\Z"
-    for piece in reversed(spelling[1:-1]):
-        cut = rb"(?:\Z|" + piece + cut + b")"
-    return spelling[0] + cut

@@ -1,15 +1,14 @@
 """Finds known secrets in bytes, in every encoded form.
 
 One regular expression finds the possible first characters of a form; from there the form is matched token by token. The
-expression therefore stays small however long the secrets are, and a text that ends in the middle of a form can be
-distinguished from one without any.
+expression therefore stays small however long the secrets are.
 """
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from harness.cassettes.secret_forms import BACKSLASHES, Form, Spelling, Token, forms_of
 
@@ -64,22 +63,15 @@ class FormTree:
             return tokens
         return tokens + _any_of(branch._beginning(left) for branch in self.branches)
 
-    def at(self, text: bytes, at: int, *, ends: bool) -> FormMatch | Literal["open"] | None:
-        """The first form in order that matches at `at`, or that more text could complete (`open`, if the text does
-        not end here).
-        """
-        found: FormMatch | Literal["open"] | None = None
+    def at(self, text: bytes, at: int) -> FormMatch | None:
+        """The first form in order that matches at `at`."""
+        found: FormMatch | None = None
         lowest: float = math.inf
         waiting = [(self, at)]
         while waiting:
             tree, start = waiting.pop()
-            if tree.order >= lowest:
-                continue
-            end = _followed(tree.shared, text, start, ends=ends)
+            end = None if tree.order >= lowest else _followed(tree.shared, text, start)
             if end is None:
-                continue
-            if end == "open":
-                lowest, found = tree.order, "open"
                 continue
             if tree.ends is not None and tree.ends.order < lowest:
                 lowest, found = tree.ends.order, FormMatch(tree.ends.name, end)
@@ -103,11 +95,9 @@ def _common(forms: Sequence[OrderedForm], depth: int) -> int:
     return depth
 
 
-def _followed(tokens: Form, text: bytes, at: int, *, ends: bool) -> int | Literal["open"] | None:
+def _followed(tokens: Form, text: bytes, at: int) -> int | None:
     """The end of the tokens that begin at `at`."""
     for token in tokens:
-        if not ends and (at == len(text) or token.beginning.match(text, at)):
-            return "open"
         found = token.whole.match(text, at)
         if found is None:
             return None
@@ -122,14 +112,9 @@ _ANCHORED: Final = 4
 """The number of characters of a form that the expression examines; no secret is shorter."""
 MARK: Final = b"<secret:"
 _LONGEST_NAME: Final = 200
-_OPEN_MARK: Final = re.compile(rb"<(?:s(?:e(?:c(?:r(?:e(?:t(?::[A-Za-z0-9_:]{0,200})?)?)?)?)?)?)?\Z")
-
-
-_GLANCE: Final = 3
 _WINDOW: Final = 64 * 1024
 _MOST_REPEATED: Final = 96
 """The number of bytes that an expression examines at most in place of one piece of a token."""
-_MOST_REMEMBERED: Final = 65_536
 
 
 class SecretMatch(NamedTuple):
@@ -148,14 +133,14 @@ class SecretSearch:
         known = "|".join(sorted(map(re.escape, secrets)))
         self._kept = re.compile(f"<secret:(?:{known}|{FIELD_PSEUDONYM})>".encode())
         ways: dict[tuple[int, int], OrderedForm] = {}
-        self._widest = len(MARK) + _LONGEST_NAME
+        self.widest = len(MARK) + _LONGEST_NAME
+        """Bytes of the longest form of a secret, and of a pseudonym."""
         self._widest_anchor = 0
-        self._may_begin_with: dict[bytes, bool] = {}
         branches: dict[int, dict[bytes, None]] = {MARK[0]: {MARK[1:]: None}}
         by_length = sorted(secrets.items(), key=lambda item: len(item[1]), reverse=True)
         forms = ((name, form) for name, value in by_length for form in forms_of(value))
         for order, (name, form) in enumerate(forms):
-            self._widest = max(self._widest, sum(token.width for token in form[:_ANCHORED]))
+            self.widest = max(self.widest, sum(token.width for token in form))
             self._widest_anchor = max(self._widest_anchor, _widest_anchor(form))
             for first, anchor in _anchors(form):
                 branches.setdefault(first, {})[anchor] = None
@@ -167,43 +152,41 @@ class SecretSearch:
         self._ways = trees_of((first, form) for (first, _), form in ways.items())
         # Each branch begins with a different byte, so that the engine skips all bytes that begin none.
         self._anchor = re.compile(b"|".join(_byte(first) + _any_of(rests) for first, rests in branches.items()))
-        self._first = re.compile(_one_of(branches))
 
-    def found(self, text: bytes, at: int = 0) -> Iterator[SecretMatch]:
-        """The secrets in the text from `at` on, from left to right. Existing pseudonyms are skipped."""
+    def found(self, text: bytes) -> Iterator[SecretMatch]:
+        """The secrets in the text, from left to right. Existing pseudonyms are skipped."""
+        at = 0
         while (found := self.next(text, at)) is not None:
             yield found
             at = found.end
 
     def next(self, text: bytes, at: int = 0) -> SecretMatch | None:
         """The first secret that begins at `at` or later."""
-        for start in self._anchors_in(text, at):
-            found = self._match_at(text, start, ends=True)
-            if isinstance(found, SecretMatch):
+        for start in self._anchors_in(text, at, len(text)):
+            found = self._match_at(text, start)
+            if found is not None:
                 return found
         return None
 
-    def next_or_open(self, text: bytes, at: int) -> SecretMatch | int:
-        """The first secret, or the position at which an incomplete one may start; the text's length if there is
-        neither.
+    def begun(self, text: bytes, until: int) -> tuple[list[SecretMatch], int]:
+        """The secrets that begin before `until`, and the place from which on one may have begun that the text after
+        this one goes on with.
         """
-        tail = max(at, len(text) - self._widest)
-        for start in self._anchors_in(text, at):
-            if start >= tail:
-                break
-            found = self._found_or_open(text, start)
-            if found is not None:
-                return found
-        for first in self._first.finditer(text, tail):
-            start = first.start()
-            if self._may_begin(text[start : start + _GLANCE]):
-                found = self._found_or_open(text, start)
-                if found is not None:
-                    return found
-        return len(text)
+        matches, at, first = list[SecretMatch](), 0, until
+        while (start := next(self._anchors_in(text, at, until), until)) < until:
+            match = self._match_at(text, start)
+            if match is not None:
+                matches.append(match)
+            at, first = (start + 1, min(first, start)) if match is None else (match.end, until)
+        ended = min(matches[-1].end if matches else 0, until)
+        return matches, max(ended, until - self.widest, min(first, until - self._widest_anchor))
 
-    def _anchors_in(self, text: bytes, at: int) -> Iterator[int]:
-        until = len(text)
+    def _match_at(self, text: bytes, start: int) -> SecretMatch | None:
+        tree = self._ways.get(text[start])
+        match = tree.at(text, start) if tree is not None and tree.may_be_at(text, start) else None
+        return None if match is None else SecretMatch(start, match.end, match.name)
+
+    def _anchors_in(self, text: bytes, at: int, until: int) -> Iterator[int]:
         while at < until:
             # A window at a time: one search holds the interpreter, so that no other thread runs before its end.
             end = min(at + _WINDOW, until)
@@ -216,29 +199,6 @@ class SecretSearch:
             at = start + 1 if kept is None else kept.end()
             if kept is None:
                 yield start
-
-    def _may_begin(self, beginning: bytes) -> bool:
-        """Whether a form may begin with these few bytes; cached, because texts repeat the same few."""
-        known = self._may_begin_with.get(beginning)
-        if known is None:
-            known = bool(_OPEN_MARK.match(beginning)) or self._match_at(beginning, 0, ends=False) is not None
-            if len(self._may_begin_with) < _MOST_REMEMBERED:
-                self._may_begin_with[beginning] = known
-        return known
-
-    def _found_or_open(self, text: bytes, start: int) -> SecretMatch | int | None:
-        if _OPEN_MARK.match(text, start):
-            return start
-        found = self._match_at(text, start, ends=False)
-        return start if found == "open" else found
-
-    def _match_at(self, text: bytes, start: int, *, ends: bool) -> SecretMatch | Literal["open"] | None:
-        """The secret that begins there; `open`: more text could complete a secret, unless the text `ends` here."""
-        found = self._ways.get(text[start])
-        if found is None or (ends and not found.may_be_at(text, start)):
-            return None
-        match = found.at(text, start, ends=ends)
-        return SecretMatch(start, match.end, match.name) if isinstance(match, FormMatch) else match
 
 
 @lru_cache(maxsize=64)

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pydantic import JsonValue
@@ -18,10 +19,12 @@ def pseudonym_of(name: str) -> bytes:
 
 # Finds secrets whose pieces are in texts that a client joins: the deltas of a streamed answer.
 #
-# Each text belongs to channels: its place in its event, exactly and without the numbers of lists. What a channel's
-# texts have in common with the beginning of a secret is kept, and searched again with the next text.
+# Each text belongs to channels: its place in its event, exactly and without the numbers of lists. When texts are sent,
+# each of their channels is searched: the end of what was sent before, these texts, and what waits behind them.
 
 _MOST_CHANNELS: Final = 1024
+_JOINED: Final = 32
+"""Texts that are joined at once: deltas are many and short."""
 _NUMBERS: Final = frozenset({"index", "output_index", "content_index", "contentBlockIndex", "item_id"})
 """Members that say which of several texts a delta continues."""
 
@@ -46,48 +49,51 @@ class EventText:
         self.is_changed = True
 
 
+@dataclass
+class _Channel:
+    tail: bytes = b""
+    """The end of what was sent, in which a secret may have begun."""
+    waiting: list[EventText] = field(default_factory=list)
+
+
 class SplitSearch:
     """The channels of one stream."""
 
     def __init__(self, search: SecretSearch) -> None:
         self._search = search
-        self._open: dict[Place, tuple[list[EventText], int]] = {}
-        """The last texts of a channel, and where in the first of them a secret may begin."""
+        self._channels: defaultdict[Place, _Channel] = defaultdict(_Channel)
 
     def take(self, part: EventText) -> None:
-        """Continues the part's channels, and removes what is found from the parts that are not sent."""
+        """Adds a part to its channels, where it waits until it is sent."""
         for place in part.places:
-            parts, start = self._open.pop(place, ([], 0))
-            found = self._undecided_tail([*parts, part], start)
-            if found is not None:
-                self._open[place] = found
-        while len(self._open) > _MOST_CHANNELS:
-            del self._open[next(iter(self._open))]
+            self._channels[place].waiting.append(part)
 
-    def send(self, sent: Iterable[EventText]) -> None:
-        """Marks parts as sent. A secret in them that a longer one begins with has waited for the rest long enough."""
+    def send(self, sent: Sequence[EventText]) -> None:
+        """Removes the secrets that begin in these parts, which were taken before all others that wait, or that began
+        in what was sent before.
+        """
+        for place, count in Counter(place for part in sent for place in part.places).items():
+            self._send(self._channels[place], count)
         for part in sent:
-            for place in part.places:
-                parts, start = self._open.get(place, ([], 0))
-                if any(one is part for one in parts):
-                    text = b"".join(one.raw for one in parts)
-                    for found in reversed(list(self._search.found(text, start))):
-                        _replace(parts, found.start, found.end, pseudonym_of(found.name))
-                        self._open.pop(place, None)
             part.is_sent = True
+        if len(self._channels) > _MOST_CHANNELS:
+            idle = [place for place, channel in self._channels.items() if not channel.waiting]
+            for place in idle[: len(self._channels) - _MOST_CHANNELS]:
+                del self._channels[place]
 
-    def _undecided_tail(self, parts: list[EventText], start: int) -> tuple[list[EventText], int] | None:
-        text = b"".join(part.raw for part in parts)
-        at, matches = min(start, len(text)), list[tuple[int, int, bytes]]()
-        while not isinstance(found := self._search.next_or_open(text, at), int):
-            matches.append((found.start, found.end, pseudonym_of(found.name)))
-            at = found.end
-        left = len(text) - found
-        for begin, end, pseudonym in reversed(matches):
-            _replace(parts, begin, end, pseudonym)
-        while parts and left < sum(len(part.raw) for part in parts[1:]):
-            parts = parts[1:]
-        return (parts, sum(len(part.raw) for part in parts) - left) if left else None
+    def _send(self, channel: _Channel, count: int) -> None:
+        text, widest = channel.tail + b"".join(part.raw for part in channel.waiting[:count]), self._search.widest
+        end, behind = len(text), bytearray()
+        for at in range(count, len(channel.waiting), _JOINED):
+            if len(behind) >= widest:
+                break
+            behind += b"".join([part.raw for part in channel.waiting[at : at + _JOINED]])
+        matches, undecided = self._search.begun(text + behind[:widest], end)
+        for found in reversed(matches):
+            start = found.start - len(channel.tail)
+            _replace(channel.waiting, start, found.end - len(channel.tail), pseudonym_of(found.name))
+        channel.tail = text[undecided:]
+        del channel.waiting[:count]
 
 
 def holds_none(search: SecretSearch, parts: Iterable[EventText]) -> bool:

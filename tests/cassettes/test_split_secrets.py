@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from harness.cassettes.redacted_streams import redacted_stream
+from harness.cassettes.redacted_streams import WINDOW_S, redacted_stream
 from harness.cassettes.redaction import Redactor
 from tests.cassettes.streaming import cut, paced, passed
 
@@ -103,7 +103,9 @@ def test_text_beside_a_secret_keeps_what_utf_8_cannot_hold() -> None:
 @pytest.mark.parametrize(("channels", "is_remembered"), [(1024, True), (1025, False)])
 def test_as_many_texts_at_once_are_remembered_as_there_is_room_for(channels: int, is_remembered: bool) -> None:
     begun = {f"text-{number}": KEY[:8] for number in range(channels)}
-    body = streamed("text/event-stream", sse([begun, {"text-0": KEY[8:]}]), 100_000)
+    stream = redacted_stream(REDACTOR, "text/event-stream")
+    pieces = [(0.0, sse([begun])), (WINDOW_S + 1, sse([{"text-0": KEY[8:]}]))]
+    body = b"".join(piece for _, piece in paced(stream, pieces, WINDOW_S + 2, broken=False))
     *_, last = events_of("text/event-stream", body)
     assert is_remembered != (KEY[8:] == last["text-0"])
 
