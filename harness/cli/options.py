@@ -118,9 +118,8 @@ agent_options = joined(
         "--with",
         "variables",
         multiple=True,
-        metavar="NAME=VALUE,...",
-        help="Value of a variable that the agent declares. With several values, each value gets a separate"
-        " run, and one table compares them (repeatable).",
+        metavar="NAME=VALUE",
+        help="Value of a variable that the agent declares (repeatable).",
     ),
     click.option(
         "--prompt",

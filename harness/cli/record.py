@@ -242,7 +242,7 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     \b
     harness record drive_thru                   record the calls of every version of the agent
     harness record drive_thru --agent v2 --case order-correctness-007
-    harness record grocery --agent shopper --with model=gpt-5,gpt-5-mini
+    harness record grocery --agent shopper --with model=gpt-5-mini
     harness record -- python my_agent.py "book a table for two"
 
     If the suite declares models of agents or users, their replies are recorded too; with --live tools they come from
@@ -260,7 +260,6 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     from harness.cassettes.check import unmatched_in
     from harness.cli.running import run_and_report
     from harness.runs.plan.plan import RunOptions
-    from harness.runs.plan.variables import combinations
     from harness.suite.loading import load_suite
 
     is_command = "harness.command" in ctx.meta
@@ -286,12 +285,8 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
         for version, agent in loaded.agents.items()
         if named <= agent.variables.keys() and (agent.prompt_versions or not options.prompts)
     )
-    wanted = [
-        {"agent": version, "variables": tuple(f"{name}={value}" for name, value in values.items())}
-        for version in agents or declaring or tuple(loaded.agents)
-        for values in combinations(loaded, version, options.variables)
-    ]
-    status = max([run_and_report(ctx.obj, options.model_copy(update=update)) for update in wanted])
+    wanted = [options.model_copy(update={"agent": version}) for version in agents or declaring or tuple(loaded.agents)]
+    status = max([run_and_report(ctx.obj, one) for one in wanted])
     for words in () if options.as_json else unmatched_in(ctx.obj / "cassettes", loaded):
         click.echo(words)
     ctx.exit(status)

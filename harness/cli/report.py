@@ -5,15 +5,12 @@ from typing import Literal, TypedDict, Unpack
 
 import click
 
-from harness.cli.console import out, print_json
+from harness.cli.console import out
 from harness.cli.options import all_option, form_of, json_option, refuse_all, refuse_typed
-from harness.errors import UsageError, os_error_in_words
-from harness.reports.matrix import MatrixTable, matrix_table
-from harness.reports.render.matrix import matrix_markdown, matrix_view
+from harness.errors import os_error_in_words
 from harness.reports.summarising import summarise_run
 from harness.reports.summary import Summary
 from harness.runs.store.folder import RunFolder, run_path
-from harness.runs.store.manifest import Matrix, matrix_at
 
 Format = Literal["terminal", "markdown", "junit"]
 
@@ -64,12 +61,11 @@ def command(
     site: Path | None,
     **of_page: Unpack[PageOptions],
 ) -> None:
-    """Show the stored RUN, or the table of a matrix (`harness run --with`).
+    """Show the stored RUN.
 
     \b
     harness report tour-v2
     harness report tour-v2 --all
-    harness report models
     harness report tour-v2 --format junit > junit.xml
     harness report tour-v2 --html --against tour-v1 -o tour.html
     harness report tour-v2 --site pages
@@ -77,8 +73,6 @@ def command(
     The output is deterministic. The pages are those of `harness view`; they run no program and need no server.
     """
     project: Path = ctx.obj
-    path = run_path(project, run)
-    matrix = matrix_at(path)
     if html or site is not None:
         refuse_typed(ctx, ("form", "as_json", "everything"), "--html" if html else "--site")
     else:
@@ -86,9 +80,6 @@ def command(
     refuse_all(ctx, shown := form_of(ctx, form, as_json))
     if site is not None:
         refuse_typed(ctx, ("html", "output"), "--site")
-    if matrix is not None:
-        report_matrix(path, matrix, "html" if html or site else shown)
-        return
     if html or site is not None:
         _write_pages(project, run, site, **of_page)
         return
@@ -131,34 +122,3 @@ def _write_pages(project: Path, run: str, site: Path | None, against: str | None
         return
     name = "report.html" if other is None else f"report-against-{other.manifest.run}.html"
     click.echo(write_html(project, folder, output or folder.path / "report" / name, other))
-
-
-# Prints a stored matrix.
-
-
-def matrix_and_runs(path: Path, matrix: Matrix) -> list[tuple[RunFolder, Summary]]:
-    """The runs of the matrix with their summaries, in order. Raises UsageError if one is missing."""
-    folders = [RunFolder.open(path.parent / name) for name in matrix.runs]
-    return [(folder, summarise_run(folder)) for folder in folders]
-
-
-def show_matrix(table: MatrixTable) -> None:
-    """Prints the table on standard output."""
-    out().print(matrix_view(table))
-
-
-def report_matrix(path: Path, matrix: Matrix, form: str) -> None:
-    """Prints the matrix in a format of `harness report`. Raises UsageError for formats of single runs."""
-    if form in ("junit", "html"):
-        raise UsageError(
-            f"{matrix.name!r} is a matrix, but the format {form} shows a single run",
-            remedy=f"name one of: {', '.join(matrix.runs)}",
-        )
-    table = matrix_table(matrix, matrix_and_runs(path, matrix))
-    match form:
-        case "markdown":
-            click.echo(matrix_markdown(table), nl=False)
-        case "json":
-            print_json(table.model_dump(mode="json"))
-        case _:
-            show_matrix(table)

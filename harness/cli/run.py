@@ -1,13 +1,7 @@
 """`harness run`: runs a suite."""
 
-import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
 import click
 
-from harness.cli.console import out, print_json, say
 from harness.cli.options import (
     Live,
     PluginType,
@@ -23,13 +17,7 @@ from harness.cli.options import (
     selection_options,
     was_typed,
 )
-from harness.cli.report import matrix_and_runs, show_matrix
-from harness.cli.running import check_gates, gated, run_and_report, warn_of_no_isolation, watched
-from harness.errors import ExitCode, HarnessError
-from harness.reports.matrix import matrix_table
-from harness.reports.render.markdown import write_report
-from harness.runs.execution.matrix import BegunMatrix, begin_matrix, is_matrix, resume_matrix
-from harness.runs.execution.run import run_plan
+from harness.cli.running import run_and_report
 from harness.runs.plan.plan import RunOptions
 
 _OF_NEW_RUNS = (
@@ -60,13 +48,6 @@ _OF_NEW_RUNS = (
     default=1,
     show_default=True,
     help="Attempts per case.",
-)
-@click.option(
-    "--stop-early",
-    is_flag=True,
-    help="Stop once the confidence sequence of the success rate excludes the gate's value; without a gate: once its"
-    " bounds"
-    " differ by 0.1.",
 )
 @click.option(
     "--run-name", callback=run_name, metavar="NAME", help="Name of the run folder; a name that exists is refused."
@@ -120,10 +101,9 @@ def command(ctx: click.Context, /, **typed: object) -> None:
     harness run drive_thru
     harness run drive_thru --agent v1 --only category=modifiers --trials 4
     harness run path/to/harbor_tasks --agent oracle
-    harness run grocery --agent shopper --with model=gpt-5,gpt-5-mini --live model --budget usd=2
+    harness run grocery --agent shopper --with model=gpt-5-mini --live model --budget usd=2
     harness run grocery --agent shopper --prompt @candidate
     harness run drive_thru --live sealed --fail-under task_success=0.9
-    harness run grocery --trials 8 --stop-early --fail-under task_success=0.8
     harness run drive_thru --against-baseline
     harness run drive_thru --no-worse-than task_success=0.05 --no-worse-than cost_usd=10%
     harness run drive_thru --shard 2/4
@@ -138,49 +118,4 @@ def command(ctx: click.Context, /, **typed: object) -> None:
     live = typed.pop("live")
     assert isinstance(live, Live)
     options = RunOptions.model_validate({**typed, "tools": live.tools or "replay", "model": live.model})
-    if is_matrix(ctx.obj, options):
-        ctx.exit(run_matrix_and_report(ctx.obj, options))
     ctx.exit(run_and_report(ctx.obj, options))
-
-
-# Carries out `harness run --with NAME=VALUE,VALUE`: a run for each combination, and one table.
-
-
-def run_matrix_and_report(project: Path, options: RunOptions) -> ExitCode:
-    """Runs the missing trials of a new or resumed matrix, prints the table, and returns the worst exit status."""
-    begun = begin_matrix(project, options, say) if options.resume is None else resume_matrix(project, options)
-    check_gates(project, begun.plans[0])
-    warn_of_no_isolation(begun.plans[0].sandbox)
-    unfinished = begun.unfinished
-    with _resumable(project, begun):
-        for plan in unfinished:
-            with watched(plan, []) as watch:
-                run_plan(plan, watch)
-    runs = matrix_and_runs(begun.path, begun.matrix)
-    table = matrix_table(begun.matrix, runs)
-    if options.as_json:
-        print_json(table.model_dump(mode="json"))
-    else:
-        show_matrix(table)
-    codes = []
-    for folder, summary in runs:
-        write_report(folder, summary)
-        gates = folder.manifest.gates
-        if gates.any:
-            out(quiet=options.as_json).print(f"gates of {folder.manifest.run}:", markup=False)
-        codes.append(gated(project, folder, summary, quiet=options.as_json))
-    return max(codes)
-
-
-@contextmanager
-def _resumable(project: Path, begun: BegunMatrix) -> Iterator[None]:
-    """Prints how to resume an interrupted matrix."""
-    try:
-        yield
-    except (KeyboardInterrupt, HarnessError):
-        place = "" if project == Path.cwd() else f"--project {shlex.quote(str(project))} "
-        say(
-            f"stopped; finished trials are stored. Resume with: harness {place}run --resume"
-            f" {shlex.quote(begun.matrix.name)}"
-        )
-        raise

@@ -10,7 +10,6 @@ from harness.reports.figures import BrokenRule, broken_rules, failure_reasons, h
 from harness.reports.gates import Holding
 from harness.reports.units import p_words, percent
 from harness.runs.store.baseline import Baseline
-from harness.runs.store.beside_trials import stop_of
 from harness.runs.store.drift_report import DRIFT, DriftReport, read_drift
 from harness.runs.store.folder import RunFolder, gc_paused
 from harness.runs.store.manifest import ManifestDifference, RunManifest, differences
@@ -510,11 +509,9 @@ def hold_against(
     """The gate. Not measured: trials that could not be measured now, and cases that the baseline does not cover."""
     left_out = tuple(name.partition(":")[2] for name in _other_versions(baseline.manifest, folder.manifest))
     known = {(card.case_id, card.attempt): card for card in baseline.scorecards}
-    cards, stop = folder.cards(), stop_of(folder)
+    cards = folder.cards()
     measured = {(card.case_id, card.attempt) for card in cards if card.outcome in MEASURED}
     asked = {(one.case_id, one.attempt) for one in folder.manifest.planned}
-    if stop is not None and stop.decided:  # trials that a sequential test left out are not missing
-        asked &= {(card.case_id, card.attempt) for card in cards}
     covered = {case_id for case_id, _ in known}
     beyond = {key for key in asked if key[0] not in covered}
     held = (asked & known.keys()) | beyond

@@ -97,7 +97,7 @@ def _check(summary: Summary, metric: str, floor: float, allow_unmeasured: int) -
     value = _value(summary, metric)
     unmeasured = summary.counts.unmeasured
     if metric == SUCCESS:
-        unmeasured = summary.counts.planned - summary.counts.left_out - summary.success.n
+        unmeasured = summary.counts.planned - summary.success.n
     holding: Holding
     if not summary.counts.measured:
         holding, reason = "not_measured", "no trial was measured"

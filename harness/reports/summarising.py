@@ -46,22 +46,20 @@ def summarise(
     `latencies` holds the durations after the trials have been read.
     """
     ordered = _in_planned_order(manifest, scorecards)
-    decided, reason = stopped is not None and stopped.decided, None if stopped is None else stopped.reason
+    reason = None if stopped is None else stopped.reason
     parts = _parted((card.difficulty, card) for card in ordered)
     ends = LogEnds({(card.case_id, card.attempt) for card in ordered if card.success is True})
     replay = replay_of(ends.noting(trials))
     return Summary(
         manifest=manifest,
-        counts=_counts(manifest, ordered, decided),
-        success=_rate(ordered, 0 if decided else len(manifest.planned)),
+        counts=_counts(manifest, ordered),
+        success=_rate(ordered, len(manifest.planned)),
         figures=_figures(ordered, with_interval=True),
         run_scores=tuple(run_scores),
         categories=_groups(_parted((card.category, card) for card in ordered)),
         difficulties=_groups({name: parts[name] for name in get_args(Difficulty) if name in parts}),
         failed=tuple(_failed(ordered, ends)),
-        unmeasured=tuple(
-            one for one in _unmeasured(manifest, ordered, reason, ends) if not (decided and one.outcome == "not_run")
-        ),
+        unmeasured=tuple(_unmeasured(manifest, ordered, reason, ends)),
         misses=replay.misses,
         tiers=replay.tiers,
         fidelity=replay.fidelity,
@@ -125,13 +123,13 @@ def _in_planned_order(manifest: RunManifest, cards: Sequence[Scorecard]) -> list
     )
 
 
-def _counts(manifest: RunManifest, cards: Sequence[Scorecard], decided: bool) -> Counts:
+def _counts(manifest: RunManifest, cards: Sequence[Scorecard]) -> Counts:
     outcomes: dict[str, int] = Counter(str(card.outcome) for card in cards)
     planned = max(len(manifest.planned), len(cards))
     undecided = sum(card.undecided for card in cards)
-    missing = {"left_out" if decided else "not_run": planned - len(cards)}
-    doubtful = sum(card.may_hide_failure for card in cards) + missing.get("not_run", 0)
-    return Counts(planned=planned, undecided=undecided, held_against=doubtful, **missing, **outcomes)
+    missing = planned - len(cards)
+    doubtful = sum(card.may_hide_failure for card in cards) + missing
+    return Counts(planned=planned, undecided=undecided, held_against=doubtful, not_run=missing, **outcomes)
 
 
 def _rate(cards: Sequence[Scorecard], planned: int = 0) -> Rate:

@@ -51,8 +51,6 @@ class Counts(Frozen):
     simulator_failed: int = 0
     harness_failed: int = 0
     not_run: int = 0
-    left_out: int = 0
-    """Planned trials that a sequential test showed not to be needed (`--stop-early`); they are not missing."""
 
     @property
     def measured(self) -> int:
@@ -61,8 +59,8 @@ class Counts(Frozen):
 
     @property
     def unmeasured(self) -> int:
-        """Planned, not left out, and not measured."""
-        return self.planned - self.left_out - self.measured
+        """Planned, and not measured."""
+        return self.planned - self.measured
 
 
 class TrialGroup(Frozen):

@@ -71,8 +71,6 @@ class Cause(StrEnum):
     """A check raises or cannot tell, a probe's service is not there: success is unknown."""
     NOT_RUN = "not_run", None, "agent, person"
     """The run's budget is spent, or the run was stopped."""
-    LEFT_OUT = "left_out", None, "person"
-    """`--stop-early` needs no further trial: the result is decided."""
     NO_VALUE = "no_value", None, "agent, tool"
     """A metric other than success does not apply, or cannot be told: it is left out of its mean, which says of how many
     it is known. Gate on success too."""

@@ -33,7 +33,6 @@ TESTS: Final[Mapping[Cause, str]] = {
     Cause.UNMEASURABLE: "tests/scoring/test_world_verifiers.py::test_what_the_agent_made_unmeasurable_is_told_apart",
     Cause.UNDECIDED: "tests/reports/test_gate.py::test_hidden_failures_count_against_the_floor_where_they_are_allowed",
     Cause.NOT_RUN: f"{_CAUSES}::test_two_allowances_together_hide_no_failure",
-    Cause.LEFT_OUT: "tests/reports/test_gate.py::test_a_run_without_cases_is_not_measured",
     Cause.NO_VALUE: "tests/reports/test_gate.py::test_a_run_is_held_against_each_floor",
 }
 
@@ -77,8 +76,6 @@ def _costs(cause: Cause) -> Iterator[str]:
             yield "the run exits 3 if nothing else was measured"
     if cause.counts_as_failed and cause is not Cause.UNMEASURABLE:
         yield "a gate that allows it counts it as failed"
-    if cause is Cause.LEFT_OUT:
-        yield "nothing"
 
 
 def _meanings() -> dict[str, str]:

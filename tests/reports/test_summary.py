@@ -37,7 +37,6 @@ def test_trials_that_were_not_measured_are_in_no_denominator(card: Card, manifes
         "simulator_failed": 0,
         "harness_failed": 1,
         "not_run": 1,
-        "left_out": 0,
     }
     assert (summary.counts.measured, summary.counts.unmeasured) == (4, 3)
     assert (summary.success.successes, summary.success.n, summary.success.rate) == (1, 3, 1 / 3)

@@ -90,12 +90,10 @@ def test_a_rate_names_the_trials_that_it_leaves_out(
         ({}, None, None),
         ({"not_run": 1}, None, "1 of 9 trials not measured: 1 not run"),
         ({"not_run": 1}, "budget", "1 of 9 trials not measured: 1 not run: budget"),
-        ({"left_out": 2}, "enough", "2 of 9 trials omitted: enough"),
         (
-            {"inconclusive": 1, "simulator_failed": 2, "harness_failed": 3, "left_out": 1},
-            "enough",
-            "6 of 9 trials not measured: 1 inconclusive, 2 invalidated by the simulated user, 3 failed by the harness; "
-            "1 of 9 trials omitted: enough",
+            {"inconclusive": 1, "simulator_failed": 2, "harness_failed": 3},
+            None,
+            "6 of 9 trials not measured: 1 inconclusive, 2 invalidated by the simulated user, 3 failed by the harness",
         ),
     ],
 )

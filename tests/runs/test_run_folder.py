@@ -17,6 +17,9 @@ from harness.errors import ResultsError, UsageError
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest, Scoring, check_run_name, default_run_name
 from harness.scoring.scorecard import Score, Scorecard
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
 
 Manifest = Callable[..., RunManifest]
 Record = Callable[..., Any]
@@ -245,3 +248,36 @@ def test_a_trial_that_the_harness_could_not_run_is_not_finished(runs: Path, mani
         folder.commit(*record("a", 1, "harness_failed", None))
         folder.commit(*record("a", 2))
         assert frozenset({("a", 2)}) == folder.finished()
+
+
+def test_an_imported_run_keeps_its_suite_and_only_a_writer_stores_one(runs: Path, manifest: Manifest) -> None:
+    suite = Suite(
+        name="s",
+        folder=Path(),
+        agents={"v1": AgentVersion(command=("true",), files="agent")},
+        cases=(
+            Case.model_validate(
+                {"id": "a", "task": "t", "checks": [{"name": "c", "verifier": "v", "with": {"most": 3}}]}
+            ),
+        ),
+        digest="0" * 64,
+    )
+    with RunFolder.create(runs, manifest()) as folder:
+        assert None is folder.suite
+        folder.keep_suite(suite)
+        assert suite == folder.suite
+    opened = RunFolder.open(runs / "run")
+    assert suite == opened.suite
+    assert '"with": {' in (runs / "run" / "suite.json").read_text()
+    with pytest.raises(ResultsError):
+        opened.keep_suite(suite)
+
+
+def test_the_variant_of_a_trial_is_that_of_its_case_and_attempt(manifest: Manifest) -> None:
+    def varied(case_id: str, attempt: int, parent: str) -> dict[str, Any]:
+        return {"case_id": case_id, "attempt": attempt, "variant": {"parent": parent}}
+
+    made = manifest(variants=(varied("a", 1, "r/a/1"), varied("a", 2, "r/a/5")))
+    assert ["r/a/1", "r/a/5"] == [one.parent for attempt in (1, 2) if (one := made.variant("a", attempt)) is not None]
+    assert None is made.variant("b", 1)
+    assert None is made.variant("a", 3)

@@ -10,7 +10,7 @@ import pytest
 
 from harness.runs.execution.run import Watch, run_plan
 from harness.runs.plan.plan import RunPlan, Selection, planned_trials
-from harness.runs.store.manifest import RunNameTaken
+from harness.runs.store.manifest import RunNameTaken, begin_run
 from harness.suite.loading import load_suite
 
 SUITE = """\
@@ -62,3 +62,11 @@ def test_a_name_that_was_given_is_never_changed(tmp_path: Path) -> None:
 
     with pytest.raises(RunNameTaken, match="mine"):
         run_plan(plan, Watch())
+
+
+def test_a_run_without_a_given_name_takes_the_first_number_that_is_free(runs: Path) -> None:
+    for name in ("day", "day-2"):
+        (runs / name).mkdir(parents=True)
+    assert "day-3" == begin_run(runs, None, "day", str)
+    assert "night" == begin_run(runs, None, "night", str)
+    assert "day" == begin_run(runs, "day", "night", str)

@@ -276,7 +276,7 @@ class RunIndex:
         return [*readable, *(entry for entry in found if entry.manifest is None)]
 
     def _entry(self, name: str) -> RunEntry | None:
-        """None for a matrix, which is a list of runs."""
+        """None if it is not the folder of a run."""
         try:
             path = self.place(name)
         except UsageError:

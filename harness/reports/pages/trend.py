@@ -2,22 +2,16 @@
 
 from collections.abc import Iterator
 
-from harness.reports.matrix import matrix_table
 from harness.reports.pages.annotations import stamp_of
 from harness.reports.pages.markup import (
     NO_RUNS,
-    UNKNOWN,
     Markup,
     bounded,
     chip,
     choice,
     filters,
     fragment,
-    link,
-    path_of,
-    rate_words,
     row,
-    run_link,
     table,
     tag,
     term,
@@ -27,14 +21,9 @@ from harness.reports.pages.plots import Point, course
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import state_of
 from harness.reports.render.sections import judged_point_words, trend_sections
-from harness.reports.summarising import summarise_run
 from harness.reports.trend import AgentTrend, Trend, TrendLine, TrendPoint, suite_of, trend
-from harness.reports.units import figure, p_words, percent, percent_between
+from harness.reports.units import figure, p_words, percent
 from harness.runs.store.baseline import opened_in
-from harness.runs.store.folder import RunFolder
-from harness.runs.store.manifest import Matrix, matrix_at
-
-_MATRICES = 100
 
 
 def trends(ask: Ask) -> Page:
@@ -53,33 +42,7 @@ def trends(ask: Ask) -> Page:
         (chosen, labels, states, tuple(damaged)), lambda: trend(suite_of(runs, chosen), runs, unreadable=damaged)
     )
     chooser = filters(choice("suite", "suite", suites, chosen, otherwise="the newest"), action="/trend")
-    return Page.of("Trend", chooser, *_trend(found), _matrices(ask), section="Trend")
-
-
-def matrix(ask: Ask) -> Page:
-    """`/matrix/{name}`: success, cost and steps of each run of a matrix."""
-    path = ask.project.index.place(ask.place["name"])
-    found = matrix_at(path)
-    if found is None:
-        said = tag("p", run_link(ask.place["name"]), " is a run, and no matrix.")
-        return Page.of("Matrix", said, section="Trend")
-    folders = [RunFolder.open(ask.project.index.place(name)) for name in found.runs]
-    whole = matrix_table(found, [(folder, summarise_run(folder)) for folder in folders])
-    rows = [
-        row(
-            run_link(one.run),
-            ", ".join(f"{key}={value}" for key, value in one.variables.items()),
-            f"{one.measured} of {one.planned}",
-            rate_words(one.success.rate, one.success.unknown, one.success.n + one.success.unknown),
-            percent_between(one.success.interval),
-            UNKNOWN if one.cost_usd is None or one.cost_usd.mean is None else f"{one.cost_usd.mean:.4f}",
-            "" if one.difference is None else one.difference.verdict,
-        )
-        for one in whole.rows
-    ]
-    heads = ("run", "variables", "#measured", "#success", "#95 %", "#USD a trial", "against the first")
-    listed = table(heads, rows, caption="Runs of the matrix", class_="plain list")
-    return Page.of(found.name, listed, section="Trend", up=("/trend", "Trend"))
+    return Page.of("Trend", chooser, *_trend(found), section="Trend")
 
 
 def _trend(found: Trend) -> list[Markup]:
@@ -134,15 +97,4 @@ def _spike(line: TrendLine, point: TrendPoint) -> str:
     return f"{words(line.name)} is worse in release {bounded(point.release, 60)}{p}"
 
 
-def _matrices(ask: Ask) -> Markup | None:
-    found: list[Matrix] = []
-    for path in sorted(ask.project.index.runs.glob("[!.]*/matrix.json"))[:_MATRICES]:
-        one = matrix_at(path.parent)
-        found += [] if one is None else [one]
-    if not found:
-        return None
-    rows = [row(link(path_of("matrix", one.name), one.name), one.suite, str(len(one.runs))) for one in found]
-    return fragment(tag("h2", "Matrices"), table(("matrix", "suite", "#runs"), rows, caption="Matrices"))
-
-
-PAGES = PageSet(shows={"/trend": trends, "/matrix/{name}": matrix}, entry=("Compare", "Trend", "/trend"))
+PAGES = PageSet(shows={"/trend": trends}, entry=("Compare", "Trend", "/trend"))

@@ -90,10 +90,7 @@ def unmeasured_words(summary: Summary) -> str | None:
         "not run" if summary.stopped is None else f"not run: {summary.stopped}": counts.not_run,
     }
     named = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
-    words = [f"{counts.unmeasured} of {counts.planned} trials not measured: {named}"] if named else []
-    if counts.left_out:
-        words.append(f"{counts.left_out} of {counts.planned} trials omitted: {summary.stopped}")
-    return "; ".join(words) or None
+    return f"{counts.unmeasured} of {counts.planned} trials not measured: {named}" if named else None
 
 
 def service_words(one: Unmeasured) -> list[str]:

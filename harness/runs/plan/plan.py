@@ -46,14 +46,6 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StopEarly:
-    """The condition of `--stop-early`."""
-
-    floor: float | None = None
-    """The required success rate; None: a narrow interval is enough."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class RunPlan:
     """A plan with all options resolved: cases, agent, modes, sandbox, executor."""
 
@@ -92,8 +84,6 @@ class RunPlan:
     """Where the cassettes are; None: the project's own."""
     variants: Mapping[tuple[str, int], TrialVariant] = field(default_factory=dict)
     """Trials, by case and attempt, that are run otherwise than their case says."""
-    early: StopEarly | None = None
-    """The condition of an early end; None: all trials are made."""
     resumes: Path | None = None
     """The run folder to resume; None: a new run."""
     folder: str = "runs"
@@ -220,8 +210,6 @@ class RunOptions(Frozen):
     """Only cases that did not succeed in this run."""
     trials: int = Field(default=1, ge=1, le=1000)
     """Attempts at each case."""
-    stop_early: bool = False
-    """Stop the run once its success rate is precise enough: see `harness run --stop-early`."""
     run_name: str | None = None
     """Name of the run folder; None: derived from time, suite and agent."""
     release: str | None = None

@@ -10,16 +10,16 @@ from typing import TypedDict
 from harness.errors import UsageError
 from harness.gateway.budgets import budget_of
 from harness.processes import GIT, subprocess_environment
-from harness.runs.plan.plan import RunOptions, RunPlan, Selection, StopEarly, planned_trials
+from harness.runs.plan.plan import RunOptions, RunPlan, Selection, planned_trials
 from harness.runs.plan.users import refuse_cases_without_log, resumed_users, user_options
-from harness.runs.plan.variables import combinations, varied, with_prompts
+from harness.runs.plan.variables import chosen_values, varied, with_prompts
 from harness.runs.store.folder import RunFolder, run_path
 from harness.runs.store.manifest import RunManifest
 from harness.runs.trial.parallel import jobs_held, trials_held
 from harness.sandbox.environment import BASE_IMAGE, load_environment
 from harness.sandbox.local import has_own_packages
 from harness.sandbox.providers import provider_of
-from harness.scoring.scorecard import SUCCESS, floor_of
+from harness.scoring.scorecard import floor_of
 from harness.suite.loading import load_stored_suite, load_suite
 from harness.suite.models import ModelMode, ToolMode
 from harness.suite.suites import Gates, Suite
@@ -72,13 +72,7 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
     if options.refresh and "record" not in (options.tools, options.model):
         raise UsageError("--refresh needs --live tools,record, model,record or all,record")
     suite = load_suite(project, name)
-    chosen = combinations(suite, options.agent, options.variables)
-    if len(chosen) > 1:
-        raise UsageError(
-            f"a single run has one value of each variable, but --with gives {len(chosen)} combinations",
-            remedy="use `harness run`, or give one value of each variable",
-        )
-    suite = varied(suite, options.agent, chosen[0])
+    suite = varied(suite, options.agent, chosen_values(suite, options.agent, options.variables))
     suite = with_prompts(project, suite, options.agent, options.prompts)
     selection = Selection(
         cases=options.cases,
@@ -107,7 +101,6 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
         gates=gates,
         refresh=options.refresh,
         otlp_endpoint=_collector(options),
-        early=_early(gates, options),
     )
 
 
@@ -125,17 +118,6 @@ def takes_own_packages(suite: Suite) -> bool:
         return False
     is_plain = load_environment(suite.folder.parents[1], suite.environment).image == BASE_IMAGE
     return is_plain and has_own_packages(agent.command, os.environ)
-
-
-def _early(gates: Gates, options: RunOptions) -> StopEarly | None:
-    if not options.stop_early:
-        return None
-    if options.shard is not None:
-        raise UsageError(
-            "--stop-early and --shard exclude each other: a shard has only some of the cases",
-            remedy="omit one of the two",
-        )
-    return StopEarly(floor=gates.fail_under.get(SUCCESS))
 
 
 def _gates(suite: Suite, options: RunOptions) -> Gates:
@@ -206,7 +188,6 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         **_side_by_side(suite, options),
         gates=manifest.gates,
         otlp_endpoint=_collector(options),
-        early=_early(manifest.gates, options),
     )
 
 

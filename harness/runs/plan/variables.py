@@ -1,6 +1,5 @@
 """What of an agent can be chosen for a run: values of its variables, and versions of its prompts."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -13,34 +12,25 @@ from harness.suite.agents import AgentPrompt, VariableValue
 from harness.suite.suites import Suite, prompt_texts
 from harness.text import alternatives
 
-MOST_COMBINATIONS: Final = 64
 _VALUE: Final = TypeAdapter[str](VariableValue)
 
 
-def combinations(suite: Suite, agent: str | None, specs: Sequence[str]) -> list[dict[str, str]]:
-    """Each combination of the typed values, the first variable varying slowest; one without values if none is typed.
+def chosen_values(suite: Suite, agent: str | None, specs: Sequence[str]) -> dict[str, str]:
+    """The typed values by variable.
 
-    Raises UsageError for what is not `NAME=VALUE[,VALUE...]`, for a variable that the agent does not declare, and for
-    more than MOST_COMBINATIONS.
+    Raises UsageError for what is not `NAME=VALUE`, and for a variable that the agent does not declare or that is given
+    twice.
     """
-    name = agent or suite.default_agent
-    typed: dict[str, list[str]] = {}
+    chosen: dict[str, str] = {}
     for spec in specs:
-        variable, values = _variable_and_values(spec)
-        _refuse_undeclared(suite, name, variable)
-        if variable in typed:
+        variable, value = _variable_and_value(spec)
+        _refuse_undeclared(suite, agent or suite.default_agent, variable)
+        if variable in chosen:
             raise UsageError(
-                f"the variable {variable!r} is given twice",
-                remedy=f"write {variable}={','.join([*typed[variable], *values])}",
+                f"the variable {variable!r} is given twice", remedy="a run has one value of each: make a run of each"
             )
-        typed[variable] = values
-    found = [dict(zip(typed, values, strict=True)) for values in itertools.product(*typed.values())]
-    if len(found) > MOST_COMBINATIONS:
-        raise UsageError(
-            f"--with gives {len(found)} combinations, at most {MOST_COMBINATIONS} are run at once",
-            remedy="give fewer values, or run the parts one after another",
-        )
-    return found
+        chosen[variable] = value
+    return chosen
 
 
 def varied(suite: Suite, agent: str | None, values: Mapping[str, str]) -> Suite:
@@ -58,28 +48,17 @@ def varied(suite: Suite, agent: str | None, values: Mapping[str, str]) -> Suite:
     return suite.model_copy(update={"agents": {**suite.agents, name: changed}})
 
 
-def _variable_and_values(spec: str) -> tuple[str, list[str]]:
-    variable, equals, text = spec.partition("=")
-    values = [value.strip() for value in text.split(",")]
-    if not equals or not variable.strip() or not all(values):
+def _variable_and_value(spec: str) -> tuple[str, str]:
+    variable, equals, value = (part.strip() for part in spec.partition("="))
+    if not equals or not variable or not value:
+        raise UsageError(f"invalid --with {spec!r}: expected NAME=VALUE", remedy="for example --with model=gpt-5-mini")
+    try:
+        return variable, _VALUE.validate_python(value)
+    except ValidationError:
         raise UsageError(
-            f"invalid --with {spec!r}: expected NAME=VALUE, or NAME=VALUE,VALUE for a run with each",
-            remedy="for example --with model=gpt-5,gpt-5-mini",
-        )
-    for value in values:
-        try:
-            _VALUE.validate_python(value)
-        except ValidationError:
-            raise UsageError(
-                f"--with {variable.strip()}: invalid value {value[:200]!r}",
-                remedy="use letters, digits and . _ : / @ + = -, at most 200",
-            ) from None
-    twice = sorted({value for value in values if values.count(value) > 1})
-    if twice:
-        raise UsageError(
-            f"--with {variable.strip()} names {twice[0]!r} twice", remedy="name each value once; --trials repeats"
-        )
-    return variable.strip(), values
+            f"--with {variable}: invalid value {value[:200]!r}",
+            remedy="use letters, digits and . _ : / @ + = -, at most 200",
+        ) from None
 
 
 def _refuse_undeclared(suite: Suite, agent: str, variable: str) -> None:

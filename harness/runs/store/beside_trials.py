@@ -62,8 +62,6 @@ class Stop(Frozen):
     """`reason` in words, for example "budget: 12 of 10 USD spent"."""
 
     reason: str
-    decided: bool = False
-    """Whether a sequential test ended the run: the trials that it left out are not missing."""
 
 
 def write_stop(folder: RunFolder, stop: Stop | None) -> None:

@@ -2,18 +2,18 @@
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from harness.disk import UnusableEntry, check_entries, flush_folder
 from harness.errors import UsageError
-from harness.runs.store.storage import commit_folder, json_bytes, read_as, refused_entry
+from harness.runs.store.storage import read_as, refused_entry
 from harness.suite.agents import VariableName, VariableValue
 from harness.suite.interventions import TrialVariant
 from harness.suite.suites import Gates
@@ -213,52 +213,6 @@ def check_run_name(name: str) -> str:
     return name
 
 
-# A matrix: runs of one suite and agent, one for each combination of values of the agent's variables.
-#
-# It is a folder beside its runs that names them, in their order; all else is in the runs themselves.
-
-_MATRIX = "matrix.json"
-_LONGEST_NAME = 120
-_LONGEST_VALUES = 48
-
-
-class Matrix(Frozen):
-    """What was begun together, and is resumed together."""
-
-    name: str = Field(pattern=RUN_NAME)
-    created: str
-    """ISO 8601, UTC."""
-    suite: str = Field(pattern=SUITE_NAME)
-    agent: str
-    variables: tuple[VariableName, ...]
-    """Those that have several values, in the order in which they were typed."""
-    runs: tuple[Annotated[str, Field(pattern=RUN_NAME)], ...] = Field(min_length=2, max_length=64)
-    """Names of run folders beside this one."""
-
-
-def matrix_at(path: Path) -> Matrix | None:
-    """The matrix of that folder; None if it is not one. Raises ResultsError if it is damaged."""
-    file = path / _MATRIX
-    return read_as(file, Matrix) if file.is_file() else None
-
-
-def write_matrix(runs: Path, matrix: Matrix) -> Path:
-    """Stores a new matrix beside its runs, and gives its folder."""
-    path = runs / matrix.name
-    commit_folder(path, {_MATRIX: json_bytes(matrix)})
-    return path
-
-
-def matrix_run_names(name: str, values: Sequence[Sequence[str]]) -> list[str]:
-    """A name for each combination: that of the matrix and the values, `models-gpt-5`; never the same twice."""
-    names: list[str] = []
-    for number, own in enumerate(values, start=1):
-        words = re.sub(r"[^A-Za-z0-9._]+", "-", "-".join(own)).strip("-.")[:_LONGEST_VALUES] or str(number)
-        found = f"{name[: _LONGEST_NAME - len(words) - 5]}-{words}"
-        names.append(found if found not in names else f"{found}-{number}")
-    return names
-
-
 MANIFEST = "manifest.json"
 
 
@@ -292,10 +246,5 @@ def check_trial(trials: Path, place: Path) -> None:
 
 def read_manifest(path: Path) -> RunManifest:
     if not (path / MANIFEST).is_file():
-        matrix = matrix_at(path)
-        if matrix is not None:
-            raise UsageError(
-                f"{matrix.name!r} is a matrix of several runs", remedy=f"name one of them: {', '.join(matrix.runs)}"
-            )
         raise UsageError(f"{str(path)!r} is not a run folder: it has no {MANIFEST}")
     return read_as(path / MANIFEST, RunManifest)
