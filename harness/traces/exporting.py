@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from harness.errors import UsageError
 from harness.plugins import extra_remedy
-from harness.traces.tracer import encodable, is_reported, size_of
+from harness.traces.tracer import is_reported, size_of
 
 if TYPE_CHECKING:
     import requests
@@ -333,7 +333,7 @@ class _Sending(SpanExporter):
 def _requests(spans: Sequence[ReadableSpan]) -> Iterator[list[ReadableSpan]]:
     request: list[ReadableSpan] = []
     size = 0
-    for span in map(encodable, spans):
+    for span in spans:
         more = size_of(span)
         if request and size + more > _REQUEST_BYTES:
             yield request

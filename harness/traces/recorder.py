@@ -13,13 +13,11 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from opentelemetry import trace as otel
-from opentelemetry.sdk.trace import Span as SdkSpan
 from pydantic import JsonValue
 
 from harness.traces import names
 from harness.traces.spans import Span
-from harness.traces.tracer import Plain, Tracing, attributes_of, reported_span, unexported
+from harness.traces.tracer import Tracing
 from harness.values import Frozen
 
 
@@ -57,6 +55,7 @@ class Volume:
         self.written += size
 
 
+Plain = str | bool | int | float
 Attributes = Mapping[str, Plain | None]
 """None values are omitted: an absent attribute is unknown, never ""."""
 
@@ -72,18 +71,12 @@ class TraceSubject:
     version: str | None = None
 
 
-class StoredSpan:
-    """Has the methods of the SDK's span that the recorder calls; used under the same rules by one thread at a time.
-
-    The SDK's tracer creates a span that samplers, processors and other threads may read. If the run has no processor,
-    none does, and a trial of a hundredth of a second has ten spans.
-    """
+class _OpenSpan:
+    """A span that is not ended yet, or has just been; used by one thread at a time."""
 
     __slots__ = ("_attributes", "_end_ns", "_name", "_parent_id", "_start_ns", "_status", "span_id", "trace_id")
 
-    def __init__(
-        self, name: str, parent: "StoredSpan | None", attributes: Mapping[str, Plain], start_time: int
-    ) -> None:
+    def __init__(self, name: str, parent: "_OpenSpan | None", attributes: Mapping[str, Plain], start_time: int) -> None:
         self._name = name
         self._attributes = dict(attributes)
         self._start_ns = start_time
@@ -94,19 +87,15 @@ class StoredSpan:
         self._parent_id = None if parent is None else parent.span_id
 
     def set_attributes(self, attributes: Mapping[str, Plain]) -> None:
-        for name, value in attributes.items():
-            self.set_attribute(name, value)
+        if self.is_open:
+            self._attributes.update(attributes)
 
-    def set_attribute(self, key: str, value: Plain) -> None:
-        if self._end_ns is None:
-            self._attributes.pop(key, None)  # a value that is set again goes to the end, as in the SDK
-            self._attributes[key] = value
+    def set_error(self) -> None:
+        if self.is_open:
+            self._status = "error"
 
-    def set_status(self, status: otel.StatusCode) -> None:
-        if self._end_ns is None:
-            self._status = status.name.lower()
-
-    def is_recording(self) -> bool:
+    @property
+    def is_open(self) -> bool:
         return self._end_ns is None
 
     def end(self, end_time: int) -> None:
@@ -135,15 +124,11 @@ def _random_id(size: int) -> str:
             return made.hex()
 
 
-RecordingSpan = SdkSpan | StoredSpan
-"""A span that is not ended yet, or has just been."""
-
-
 @dataclass(kw_only=True)
 class _Turn:
     """A turn of the conversation; times in nanoseconds of the recorder's clock."""
 
-    span: RecordingSpan
+    span: _OpenSpan
     began_ns: int
     said: bool = False
     """Whether the agent received the user's message; False if it never requested it."""
@@ -158,10 +143,10 @@ class TraceRecorder:
         self._volume = volume or Volume()
         self._subject = subject
         self._last = ""
-        self._tracing = tracing or unexported()
+        self._tracing = tracing or Tracing()
         self._opened_ns = time.monotonic_ns()
         self._opened_wall_ns = time.time_ns()
-        self._recorded: list[RecordingSpan] = []
+        self._recorded: list[_OpenSpan] = []
         self._linked: list[Span] = []
         self._spans: tuple[Span, ...] | None = None
         self._root = self._start_span(f"{names.INVOKE_AGENT} {subject.agent}", None, _call_attributes(subject), 0)
@@ -216,7 +201,7 @@ class TraceRecorder:
         self._volume.add(_SPAN_BYTES + sum(map(len, texts)))
         span = self._start_span(name, self._parent_of(started_ns), {**_present(attributes), **times}, started_ns)
         if failed:
-            span.set_status(otel.StatusCode.ERROR)
+            span.set_error()
         self._recorded.append(self._end_span(span, ended_ns))
         self._last = name
 
@@ -225,15 +210,13 @@ class TraceRecorder:
 
         They are marked by `harness.origin`; their other attributes with names of this harness are left out.
         """
-        trace_id, root_id = _ids(self._root)
+        trace_id, root_id = self._root.trace_id, self._root.span_id
         for span in spans:
             attributes = {name: value for name, value in span.attributes.items() if not name.startswith("harness.")}
             marks: dict[str, JsonValue] = {names.ORIGIN: "agent", names.ORIGIN_TRACE: span.trace_id}
             update = {"trace_id": trace_id, "parent_id": span.parent_id or root_id, "attributes": attributes | marks}
-            linked = span.model_copy(update=update)
-            self._linked.append(linked)
-            if self._tracing.is_exported:
-                self._pass_on(linked)
+            self._linked.append(span.model_copy(update=update))
+            self._tracing.pass_on(self._linked[-1])
 
     def finish(self) -> tuple[Span, ...]:
         """Ends the root span; returns all spans in the order of their start. Later calls return the same."""
@@ -242,9 +225,9 @@ class TraceRecorder:
             self._end_turn(now)
             root = self._end_root(now)
             turns = [turn.span for turn in self._turns]
-            own = sorted(map(_stored_span, [*turns, *self._recorded]), key=_begin)
+            own = sorted((span.stored() for span in (*turns, *self._recorded)), key=_begin)
             linked = sorted(self._linked, key=lambda span: (span.start_ns, span.span_id))
-            self._spans = (_stored_span(root), *own, *linked)
+            self._spans = (root.stored(), *own, *linked)
             self._recorded.clear()
         return self._spans
 
@@ -255,10 +238,10 @@ class TraceRecorder:
         A request that was aborted references the recorder through the traceback of the cancelled task until Python's
         cycle collection runs: without this call, the spans of many requests would stay in memory for dozens of trials.
         """
-        if self._root.is_recording():
+        if self._root.is_open:
             now = self._now_ns()
             self._end_turn(now)
-            self._root.set_status(otel.StatusCode.ERROR)
+            self._root.set_error()
             self._end_root(now)
         self._recorded.clear()
         self._turns = self._turns[-1:]
@@ -278,34 +261,28 @@ class TraceRecorder:
             turn.ended_ns = now
             self._end_span(turn.span, now)
 
-    def _parent_of(self, started_ns: int) -> RecordingSpan:
+    def _parent_of(self, started_ns: int) -> _OpenSpan:
         last = self._turns[-1]
         if last.ended_ns is not None and started_ns >= last.ended_ns:
             return self._root
         return next((turn for turn in reversed(self._turns) if turn.began_ns <= started_ns), self._turns[0]).span
 
-    def _end_root(self, now: int) -> RecordingSpan:
-        self._root.set_attribute(names.ENDED_MONOTONIC, now)
+    def _end_root(self, now: int) -> _OpenSpan:
+        self._root.set_attributes({names.ENDED_MONOTONIC: now})
         return self._end_span(self._root, now)
 
     def _start_span(
-        self, name: str, parent: RecordingSpan | None, attributes: Mapping[str, Plain], started_ns: int
-    ) -> RecordingSpan:
+        self, name: str, parent: _OpenSpan | None, attributes: Mapping[str, Plain], started_ns: int
+    ) -> _OpenSpan:
         # Wall times are those of the opening plus monotonic time: a clock set during a trial moves nothing.
-        start_time = self._opened_wall_ns + started_ns
-        if not isinstance(parent, SdkSpan) and not self._tracing.is_exported:
-            return StoredSpan(name, parent, attributes, start_time)
-        assert not isinstance(parent, StoredSpan)  # one tracer makes all spans of a trial
-        return self._tracing.started(name, parent, attributes, start_time)
+        return _OpenSpan(name, parent, attributes, self._opened_wall_ns + started_ns)
 
-    def _end_span(self, span: RecordingSpan, ended_ns: int) -> RecordingSpan:
-        span.end(self._opened_wall_ns + ended_ns)
+    def _end_span(self, span: _OpenSpan, ended_ns: int) -> _OpenSpan:
+        if span.is_open:
+            span.end(self._opened_wall_ns + ended_ns)
+            if self._tracing.is_exported:
+                self._tracing.pass_on(span.stored())
         return span
-
-    def _pass_on(self, span: Span) -> None:
-        sent = reported_span(span, self._tracing.resource)
-        if sent is not None:
-            self._tracing.pass_on(sent)
 
 
 def _call_attributes(subject: TraceSubject) -> dict[str, Plain]:
@@ -323,31 +300,6 @@ def _call_attributes(subject: TraceSubject) -> dict[str, Plain]:
 
 def _present(attributes: Attributes) -> dict[str, Plain]:
     return {name: value for name, value in attributes.items() if value is not None}
-
-
-def _stored_span(span: RecordingSpan) -> Span:
-    """An ended span in the stored form."""
-    if isinstance(span, StoredSpan):
-        return span.stored()
-    trace_id, span_id = _ids(span)
-    return Span(
-        trace_id=trace_id,
-        span_id=span_id,
-        parent_id=None if span.parent is None else otel.format_span_id(span.parent.span_id),
-        name=span.name,
-        start_ns=span.start_time or 0,
-        end_ns=span.end_time or 0,
-        attributes={**attributes_of(span)},
-        status=span.status.status_code.name.lower(),
-    )
-
-
-def _ids(span: RecordingSpan) -> tuple[str, str]:
-    if isinstance(span, StoredSpan):
-        return span.trace_id, span.span_id
-    context = span.get_span_context()
-    assert context is not None  # every span of a tracer has one
-    return otel.format_trace_id(context.trace_id), otel.format_span_id(context.span_id)
 
 
 def _begin(span: Span) -> int:

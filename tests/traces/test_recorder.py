@@ -3,17 +3,14 @@
 import json
 import random
 import time
-from collections.abc import Iterator
 
 import pytest
-from opentelemetry.sdk.trace import SpanProcessor
 
 from harness.errors import ResultsError
 from harness.traces import names
 from harness.traces.projection import trajectory_from
 from harness.traces.recorder import TraceRecorder, TraceSubject
 from harness.traces.spans import Span
-from harness.traces.tracer import Tracing
 from harness.traces.trajectory import Observation, ToolCall, ToolFailure
 
 SUBJECT = TraceSubject(trial_id="t1", case_id="c1", attempt=2, agent="taker", version="v1")
@@ -74,46 +71,6 @@ def test_each_message_of_the_user_begins_a_turn_and_what_happens_belongs_to_the_
     assert ["an egg", "and ham"] == users
 
 
-def untimed(span: Span, times: tuple[str, ...]) -> Iterator[tuple[str, object]]:
-    """The attributes in their order."""
-    yield from ((name, None if name in times else value) for name, value in span.attributes.items())
-
-
-class _Receiver(SpanProcessor):
-    """Makes the SDK create the spans."""
-
-
-def test_a_trace_is_stored_alike_whether_or_not_it_is_sent_anywhere() -> None:
-    stored = []
-    for tracing in (Tracing(), Tracing(processors=[_Receiver()])):
-        recorder = TraceRecorder(SUBJECT, tracing)
-        tool_call(recorder, time.monotonic_ns(), extra=None)
-        recorder.turn("an egg")
-        recorder.record(
-            "chat",
-            {names.STEP_KIND: names.MODEL, "text": "\u00e4 \ud800", "whole": 1 << 70},
-            time.monotonic_ns(),
-            failed=True,
-        )
-        recorder.turn("and ham")
-        recorder.end_turns()
-        recorder.record("probe", {names.STEP_KIND: names.PROBE, "share": 0.5, "sure": True}, time.monotonic_ns())
-        spans = recorder.finish()
-        assert spans == recorder.finish()
-        place = {span.span_id: number for number, span in enumerate(spans)}
-        assert {16} == {len(span.span_id) for span in spans}
-        assert {32} == {len(span.trace_id) for span in spans}
-        assert all(span.start_ns <= span.end_ns for span in spans)
-        times = (names.STARTED_MONOTONIC, names.ENDED_MONOTONIC)
-        stored.append(
-            [
-                (span.name, place.get(span.parent_id or ""), span.status, span.events, list(untimed(span, times)))
-                for span in spans
-            ]
-        )
-    assert stored[0] == stored[1]
-
-
 def test_a_turn_whose_message_the_agent_never_asked_for_is_no_step() -> None:
     recorder = TraceRecorder(SUBJECT)
     tool_call(recorder, time.monotonic_ns())
@@ -139,14 +96,6 @@ def test_no_environment_variable_cuts_or_drops_what_was_observed(monkeypatch: py
     tool_call(recorder, time.monotonic_ns(), **{names.TOOL_RESULT: long})
 
     assert recorder.finish()[2].attributes[names.TOOL_RESULT] == long
-
-
-def test_a_trial_is_traced_also_where_opentelemetry_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
-    recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, time.monotonic_ns())
-
-    assert [span.parent_id is None for span in recorder.finish()] == [True, False, False]
 
 
 def test_two_recorders_do_not_see_each_other() -> None:

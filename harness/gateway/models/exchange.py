@@ -16,8 +16,7 @@ from harness.suite.agents import AgentPrompt
 from harness.suite.models import ModelSpec, Price, Provenance
 from harness.text import shortened
 from harness.traces import names
-from harness.traces.recorder import Attributes
-from harness.traces.tracer import Plain
+from harness.traces.recorder import Attributes, Plain
 from harness.traces.trajectory import ReplayTier
 from harness.traces.usage import Used, usage_in
 from harness.values import JsonObject, canonical_json, object_of
