@@ -142,7 +142,6 @@ def test_without_a_reference_the_way_cannot_be_told(evidence: Build) -> None:
         ("never error", [("add", {}, "tool_error")], False),
         ("find before answer", [FIND], True),
         ("find before answer", [], False),
-        ("require compaction", [FIND], False),
         ("require plan_create", [FIND], False),
     ],
 )
@@ -158,48 +157,15 @@ def with_steps(evidence: Evidence, *steps: Step) -> Evidence:
     return evidence.model_copy(update={"trial": evidence.trial.model_copy(update={"trajectory": trajectory})})
 
 
-def test_plans_and_compactions_are_events(evidence: Build) -> None:
+def test_plans_are_events(evidence: Build) -> None:
     planned = with_steps(
         evidence(),
-        Step(index=0, source="agent", plan=("look",), message="hello", usage=Usage(input_tokens=900)),
-        Step(index=1, source="agent", plan=("look again",), message="still here", usage=Usage(input_tokens=400)),
-    )
-    told = with_steps(
-        evidence(),
-        Step(index=0, source="agent", message="hello"),
-        Step(index=1, source="system", message="The context was compacted."),
+        Step(index=0, source="agent", plan=("look",), message="hello"),
+        Step(index=1, source="agent", plan=("look again",), message="still here"),
     )
 
-    rules = ["require plan_create 1 time", "plan_create before plan_update", "require compaction"]
+    rules = ["require plan_create 1 time", "plan_create before plan_update"]
     assert verdict("rules", planned, rules=rules)[0] is True
-    assert verdict("rules", told, rules=["require compaction"])[0] is True
-
-
-@pytest.mark.parametrize(
-    ("thought", "times"),
-    [
-        ("Compacting: pages 1 to 4 make 584", 1),
-        ("Enough read.\nThe context was compacted", 1),
-        ("compaction", 1),
-        ("Should I use compaction here?", 0),
-        ("Compaction would lose the totals.", 0),
-        ("A compact list is best.", 0),
-    ],
-)
-def test_a_thought_that_announces_a_compaction_is_one(evidence: Build, thought: str, times: int) -> None:
-    told = with_steps(evidence(), Step(index=0, source="agent", thought=thought, message="hello"))
-    assert verdict("rules", told, rules=["require compaction 1 time"])[0] is bool(times)
-
-
-def test_a_compaction_that_was_announced_is_not_counted_again_where_its_effect_is_seen(evidence: Build) -> None:
-    steps = (
-        Step(index=0, source="agent", thought="Compacting the context", usage=Usage(input_tokens=900)),
-        Step(index=1, source="agent", message="on", usage=Usage(input_tokens=300)),
-        Step(index=2, source="agent", message="and on", usage=Usage(input_tokens=900)),
-        Step(index=3, source="agent", message="and on", usage=Usage(input_tokens=300)),
-    )
-    assert verdict("rules", with_steps(evidence(), *steps[:3]), rules=["require compaction 1 time"])[0] is True
-    assert verdict("rules", with_steps(evidence(), *steps), rules=["require compaction 2 times"])[0] is True
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A trial as a row of events, which process rules speak of."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,20 +15,8 @@ from harness.values import JsonObject
 # reply          the agent spoke to the user          answer        its last reply, if it gave a final answer
 # user           the user spoke                       error         a call was answered with an error
 # plan_create    the agent stated its first plan      plan_update   it stated a later one
-# compaction     the context was cut down: a system message in the midst of the trial that speaks of it, a line of a
-#                thought that begins with it ("Compacting: ...", "Context compacted"), not one that weighs it, or a
-#                model reply of one agent whose input is less than half of that of its reply before
 
-EVENTS: Final = frozenset({"reply", "answer", "user", "error", "plan_create", "plan_update", "compaction"})
-_COMPACTION: Final = re.compile(
-    r"\bcompact(?:ed|ion|ing)?\b|\bsummary of (?:the |this )?(?:conversation|context)", re.I
-)
-_ANNOUNCED: Final = re.compile(
-    r"^[\s*#>(\[]{0,4}(?:(?:(?:i'm|i am|i have|i've|i|now|the|my|context|conversation|history|was|is|has been) ){0,5}"
-    r"(?:compacted|compacting)\b|compaction(?=\s*(?:[:.)\]]|done\b|$))|"
-    r"summary of (?:the |this |our )?(?:conversation|context)\b)",
-    re.I | re.M,
-)
+EVENTS: Final = frozenset({"reply", "answer", "user", "error", "plan_create", "plan_update"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +37,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Row:
-    """A trial's events in order; what happens in one step: the compaction before it, its plan, its calls and errors,
-    its reply.
-    """
+    """A trial's events in order; what happens in one step: its plan, its calls and errors, its reply."""
 
     events: tuple[Event, ...]
     places: dict[str, list[int]] = field(init=False, default_factory=dict)
@@ -81,13 +66,10 @@ def row_of(evidence: Evidence) -> Row:
     """The events of a trial, read once."""
     found: list[Event] = []
     planned = False
-    compactions = _Compactions()
     answers = {
         seen.call_id: seen.content for seen in evidence.trial.trajectory.observations.values() if seen.error is None
     }
     for step in evidence.trial.trajectory.steps:
-        if compactions.at(step):
-            found.append(Event(name="compaction", step=step.index))
         if step.plan is not None:
             found.append(Event(name="plan_update" if planned else "plan_create", step=step.index))
             planned = True
@@ -115,34 +97,3 @@ def _of_step(step: Step, answers: dict[str, JsonValue]) -> Iterator[Event]:
             yield Event(name="error", step=step.index)
     if step.message is not None and not step.calls and step.source != "system":
         yield Event(name="user" if step.source == "user" else "reply", step=step.index, text=step.message)
-
-
-class _Compactions:
-    """Recognises them step by step; one that was announced is not counted again if its effect is seen."""
-
-    def __init__(self) -> None:
-        self._inputs: dict[str | None, int] = {}
-        self._acted = self._announced = False
-
-    def at(self, step: Step) -> bool:
-        announced = self._says_so(step)
-        shrinks = self._shrinks(step)
-        known = shrinks and self._announced
-        if shrinks:
-            self._announced = False
-        self._announced = self._announced or announced
-        self._acted = self._acted or step.source == "agent"
-        return announced or (shrinks and not known)
-
-    def _says_so(self, step: Step) -> bool:
-        if step.source == "system":
-            return self._acted and _COMPACTION.search(step.message or "") is not None
-        return step.source == "agent" and _ANNOUNCED.search(step.thought or "") is not None
-
-    def _shrinks(self, step: Step) -> bool:
-        now = None if step.usage is None else step.usage.input_tokens
-        if step.source != "agent" or now is None:
-            return False
-        before = self._inputs.get(step.agent)
-        self._inputs[step.agent] = now
-        return before is not None and 2 * now < before

@@ -20,7 +20,7 @@ class Rules(Frozen):
     `harness.scoring.rules` lists the events and all forms. The credit is the share of rules that hold.
     """
 
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
     reads: ClassVar[frozenset[Content]] = frozenset({"answer", "messages", "arguments"})
 
     rules: tuple[str, ...] = Field(min_length=1)
