@@ -116,17 +116,8 @@ a turn, the time at which the agent received the user's message; the span itself
 
 # Of spans that are built from steps of another program.
 
-STEP_INDEX: Final = "harness.step.index"
-"""Set on every span of an imported step: the reply and its calls are one step."""
-STEP_SOURCE: Final = "harness.step.source"
-STEP_AGENT: Final = "harness.step.agent"
-STEP_PARENT: Final = "harness.step.parent"
-STEP_ASKED_IN: Final = "harness.step.asked_in"
-STEP_SPAN: Final = "harness.step.span"
-CALL_ORDER: Final = "harness.call.order"
-OBSERVATION_ORDER: Final = "harness.observation.order"
-"""When the result came, among those of its step; absent: no result ever came."""
-DURATION: Final = "harness.tool.duration_ms"
+IMPORTED_STEP: Final = "harness.imported_step"
+"""JSON of the whole step, on the span of its message or reply."""
 STEP_COUNT: Final = "harness.steps"
 """Set on the root span: marks an imported trial, and shows whether steps are missing."""
 FINAL_OUTPUT: Final = "harness.final_output"

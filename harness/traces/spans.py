@@ -90,8 +90,8 @@ def evaluation_event(trace_id: str, span_id: str, evaluation: Evaluation) -> Eva
 
 # Builds spans for a trajectory without spans, so that an imported trial is stored and exported like a recorded one.
 #
-# A reply and its parallel calls are one step: a `chat` span with an `execute_tool` span for every call, held together
-# by the step's index. Everything that a step knows is in them, and reading them back gives the same trajectory.
+# A reply and its parallel calls are one step: a `chat` span with an `execute_tool` span for every call, as the GenAI
+# conventions have them. The first one also holds the step itself, so that reading it back gives the same trajectory.
 
 
 def spans_of(trial: Trial, *, started_ns: int | None = None) -> tuple[Span, ...]:
@@ -137,16 +137,13 @@ class _Spans:
         name = f"{names.CHAT} {step.model or ''}".strip() if by_agent else names.TURN
         reply = self._span(name, self._root, self._step_facts(step), step.started_ns, step.ended_ns)
         yield reply
-        seen = {observation.call_id: (order, observation) for order, observation in enumerate(step.observations)}
-        for order, call in enumerate(step.calls):
-            yield self._tool(
-                step,
-                reply,
-                {names.CALL_ORDER: order, **_call_facts(call), **_observation_facts(*seen.pop(call.id, (0, None)))},
-            )
-        for result_order, observation in seen.values():
+        seen = {observation.call_id: observation for observation in step.observations}
+        for call in step.calls:
+            facts: dict[str, JsonValue] = {names.STEP_KIND: names.TOOL, **_call_facts(call)}
+            yield self._tool(step, reply, {**facts, **_observation_facts(seen.pop(call.id, None))})
+        for observation in seen.values():
             unasked: dict[str, JsonValue] = {names.TOOL_CALL_ID: observation.call_id}
-            yield self._tool(step, reply, {**unasked, **_observation_facts(result_order, observation)})
+            yield self._tool(step, reply, {**unasked, **_observation_facts(observation)})
 
     def _step_facts(self, step: Step) -> dict[str, JsonValue]:
         by_agent = step.source == "agent"
@@ -154,15 +151,8 @@ class _Spans:
         return {
             names.OPERATION: names.CHAT if by_agent else None,
             names.STEP_KIND: names.REPLY if by_agent else names.TURN,
-            names.STEP_INDEX: step.index,
-            names.STEP_SOURCE: step.source,
-            names.STEP_AGENT: step.agent,
-            names.STEP_PARENT: step.parent,
-            names.STEP_ASKED_IN: step.asked_in,
-            names.STEP_SPAN: step.span_id,
+            names.IMPORTED_STEP: _json(step.model_dump(mode="json", exclude_defaults=True)),
             names.MESSAGE: step.message,
-            names.THOUGHT: step.thought,
-            names.PLAN: None if step.plan is None else _json(list(step.plan)),
             names.RESPONSE_MODEL: step.model,
             names.INPUT_TOKENS: usage.input_tokens if usage else None,
             names.OUTPUT_TOKENS: usage.output_tokens if usage else None,
@@ -175,8 +165,6 @@ class _Spans:
     def _tool(self, step: Step, reply: Span, facts: Mapping[str, JsonValue]) -> Span:
         place: dict[str, JsonValue] = {
             names.OPERATION: names.EXECUTE_TOOL,
-            names.STEP_KIND: names.TOOL if names.CALL_ORDER in facts else None,
-            names.STEP_INDEX: step.index,
             names.STARTED_MONOTONIC: step.started_ns,
             names.ENDED_MONOTONIC: step.ended_ns,
         }
@@ -211,16 +199,14 @@ def _call_facts(call: ToolCall) -> dict[str, JsonValue]:
     return facts
 
 
-def _observation_facts(order: int, seen: Observation | None) -> dict[str, JsonValue]:
+def _observation_facts(seen: Observation | None) -> dict[str, JsonValue]:
     if seen is None:
         return {}
-    facts: dict[str, JsonValue] = {names.OBSERVATION_ORDER: order, names.TOOL_RESULT: _json(seen.content)}
+    facts: dict[str, JsonValue] = {names.TOOL_RESULT: _json(seen.content)}
     if seen.error is not None:
         facts |= {names.ERROR_TYPE: seen.error.type, names.TOOL_ERROR_MESSAGE: seen.error.message}
     if seen.replayed is not None:
         facts[names.REPLAY_TIER] = seen.replayed
-    if seen.duration_ms is not None:
-        facts[names.DURATION] = seen.duration_ms
     return facts
 
 

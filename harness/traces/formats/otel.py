@@ -13,7 +13,6 @@ from harness.errors import InvalidDocument, ResultsError
 from harness.suite.cases import Case
 from harness.suite.scenarios import case_id
 from harness.traces import names
-from harness.traces.foreign_json import Record
 from harness.traces.formats import conventions
 from harness.traces.formats.dialects import as_genai
 from harness.traces.formats.found import REDACTED, Found, FoundRun, Importer, Source, task_id
@@ -22,7 +21,7 @@ from harness.traces.formats.span_files import spans_in
 from harness.traces.names import CONVERSATION_NAMES
 from harness.traces.projection import trajectory_from
 from harness.traces.spans import Span
-from harness.traces.trajectory import Step, Trajectory
+from harness.traces.trajectory import Step, Trajectory, unattributed
 from harness.values import JsonObject
 
 
@@ -33,93 +32,33 @@ def is_ours(spans: Sequence[Span]) -> bool:
 
 def trajectory_of_ours(source: Source, spans: Sequence[Span]) -> Trajectory:
     """Of an imported trial its steps as they were; of a recorded one the projection that the harness itself uses."""
-    if not any(names.STEP_INDEX in span.attributes or names.STEP_COUNT in span.attributes for span in spans):
+    held = [span for span in spans if names.IMPORTED_STEP in span.attributes]
+    root = next((span for span in spans if span.attributes.get(names.OPERATION) == names.INVOKE_AGENT), None)
+    count = None if root is None else root.attributes.get(names.STEP_COUNT)
+    if not held and count is None:
         try:
             return trajectory_from(spans)
         except ResultsError as error:
             raise InvalidDocument(source.path, error.message) from None
-    root = next((span for span in spans if span.attributes.get(names.OPERATION) == names.INVOKE_AGENT), None)
     if root is None:
         raise InvalidDocument(source.path, "holds steps of a trial without its root span")
-    by_index: dict[int, JsonObject] = {}
-    for span in spans:
-        index = span.attributes.get(names.STEP_INDEX)
-        if isinstance(index, int):
-            _collect(source, by_index.setdefault(index, {"calls": {}, "observations": {}}), span)
-    if len(by_index) != root.attributes.get(names.STEP_COUNT):
-        raise InvalidDocument(
-            source.path, f"holds {len(by_index)} of a trial's {root.attributes.get(names.STEP_COUNT)} steps"
-        )
-    final = root.attributes.get(names.FINAL_OUTPUT)
-    return Trajectory(
+    steps = sorted((_step_in(source, span) for span in held), key=lambda step: step.index)
+    if [step.index for step in steps] != [*range(len(steps))] or len(steps) != count:
+        raise InvalidDocument(source.path, f"holds {len(steps)} of a trial's {count} steps")
+    trajectory = Trajectory(
         trace_id=root.trace_id,
         agent=str(root.attributes.get(names.AGENT_NAME) or ""),
-        version=_attribute_text(root, names.AGENT_VERSION),
-        steps=tuple(_step_of(source, index, by_index[index]) for index in sorted(by_index)),
-        final_output=None if final is None else _decoded_attribute(source, root, names.FINAL_OUTPUT),
+        version=conventions.first_text(root, (names.AGENT_VERSION,)),
+        steps=tuple(steps),
+        final_output=_decoded_attribute(source, root, names.FINAL_OUTPUT),
     )
+    return unattributed(trajectory)
 
 
-def _collect(source: Source, step: JsonObject, span: Span) -> None:
-    facts = span.attributes
-    if facts.get(names.OPERATION) != names.EXECUTE_TOOL:
-        tokens = {
-            "input_tokens": facts.get(names.INPUT_TOKENS),
-            "output_tokens": facts.get(names.OUTPUT_TOKENS),
-            "cost_usd": facts.get(names.COST_USD),
-        }
-        step |= {
-            "source": facts.get(names.STEP_SOURCE),
-            "agent": facts.get(names.STEP_AGENT),
-            "parent": facts.get(names.STEP_PARENT),
-            "asked_in": facts.get(names.STEP_ASKED_IN),
-            "span_id": facts.get(names.STEP_SPAN),
-            "message": facts.get(names.MESSAGE),
-            "thought": facts.get(names.THOUGHT),
-            "plan": _decoded_attribute(source, span, names.PLAN),
-            "model": facts.get(names.RESPONSE_MODEL),
-            "usage": None if set(tokens.values()) == {None} else tokens,
-            "started_ns": facts.get(names.STARTED_MONOTONIC),
-            "ended_ns": facts.get(names.ENDED_MONOTONIC),
-        }
-        return
-    _numbered(step, "calls", facts.get(names.CALL_ORDER), _call_fields(source, span))
-    _numbered(step, "observations", facts.get(names.OBSERVATION_ORDER), _observation(source, span))
-
-
-def _numbered(step: JsonObject, name: str, order: JsonValue, value: JsonObject) -> None:
-    held = step[name]
-    if isinstance(order, int) and isinstance(held, dict):
-        held[f"{order:09d}"] = value
-
-
-def _call_fields(source: Source, span: Span) -> JsonObject:
-    return {
-        "id": _attribute_text(span, names.TOOL_CALL_ID) or span.span_id,
-        "name": _attribute_text(span, names.TOOL_NAME) or "",
-        "arguments": _decoded_attribute(source, span, names.TOOL_ARGUMENTS),
-        "unparsed": span.attributes.get(names.TOOL_UNPARSED),
-    }
-
-
-def _observation(source: Source, span: Span) -> JsonObject:
-    kind = span.attributes.get(names.ERROR_TYPE)
-    return {
-        "call_id": _attribute_text(span, names.TOOL_CALL_ID) or span.span_id,
-        "content": _decoded_attribute(source, span, names.TOOL_RESULT),
-        "error": None
-        if kind is None
-        else {"type": kind, "message": _attribute_text(span, names.TOOL_ERROR_MESSAGE) or ""},
-        "replayed": span.attributes.get(names.REPLAY_TIER),
-        "duration_ms": span.attributes.get(names.DURATION),
-    }
-
-
-def _step_of(source: Source, index: int, attributes: JsonObject) -> Step:
-    for name in ("calls", "observations"):
-        held = attributes[name]
-        attributes[name] = [held[order] for order in sorted(held)] if isinstance(held, dict) else []
-    return Record(path=source.path, data={"index": index, **attributes}, at=f"step {index}").shaped(Step)
+def _step_in(source: Source, span: Span) -> Step:
+    step = _decoded_attribute(source, span, names.IMPORTED_STEP)
+    place = f"span {span.span_id}.{names.IMPORTED_STEP}"
+    return source.whole({}).within(place, step).shaped(Step)
 
 
 def _decoded_attribute(source: Source, span: Span, name: str) -> JsonValue:
@@ -131,11 +70,6 @@ def _decoded_attribute(source: Source, span: Span, name: str) -> JsonValue:
     except (ValueError, RecursionError):
         raise InvalidDocument(source.path, "is not JSON", field=f"span {span.span_id}.{name}") from None
     return value
-
-
-def _attribute_text(span: Span, name: str) -> str | None:
-    found = span.attributes.get(name)
-    return None if found is None else str(found)
 
 
 def read(source: Source) -> Iterator[Found]:

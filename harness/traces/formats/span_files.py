@@ -33,9 +33,7 @@ _OBSERVED: Final = (
 _ATTRIBUTES: Final = "attributes"
 _NOT_TEXTS: Final = frozenset(
     (
-        names.STEP_INDEX, names.STEP_PARENT, names.STEP_ASKED_IN, names.STEP_COUNT,
-        names.CALL_ORDER, names.OBSERVATION_ORDER, names.DURATION,
-        names.ATTEMPT, names.COST_USD, names.STARTED_MONOTONIC, names.ENDED_MONOTONIC, names.INJECTED,
+        names.STEP_COUNT, names.ATTEMPT, names.COST_USD, names.STARTED_MONOTONIC, names.ENDED_MONOTONIC, names.INJECTED,
         names.INPUT_TOKENS, names.OUTPUT_TOKENS, names.CACHE_READ_TOKENS, names.CACHE_WRITE_TOKENS,
         names.FIRST_CHUNK_S, names.HTTP_STATUS, names.FINISH_REASONS, names.EVALUATION_SCORE,
     )
