@@ -39,8 +39,9 @@ class Tracing:
     def pass_on(self, span: Span) -> None:
         """Passes a span that has ended to the processors."""
         sent = exported_span(span, self._resource) if self.is_exported else None
-        for processor in self._processors if sent is not None else ():
-            processor.on_end(sent)
+        if sent is not None:
+            for processor in self._processors:
+                processor.on_end(sent)
 
 
 # An agent's spans are untrusted data: an id that OTLP cannot encode, a number above 64 bits or half a surrogate pair
