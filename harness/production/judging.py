@@ -246,7 +246,6 @@ class _Round:
             "kind": "judge",
             "rubric": self._request.rubric.name,
             "scorer": self._identity,
-            "case": "",
             "scored_at": datetime.now(UTC).isoformat(),
             "judge": judge,
             "sampling": one.sampling,

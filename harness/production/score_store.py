@@ -28,7 +28,7 @@ _SHARES: Final = {UNREADABLE_SESSION: "scorer", JUDGED: "judge"}
 _READ_AT_ONCE: Final = 500
 _SENT_AT_ONCE: Final = 100
 _COLUMNS: Final = (
-    "identity", "shared", "case_digest", "session", "digest", "suite", "kind", "rubric", "latest", "skipped",
+    "identity", "session", "digest", "suite", "kind", "rubric", "latest", "skipped",
     "scored_at", "received_ns", "day", "release", "model", "prompt", "judge", "scorer", "category", "steps", "weight",
     "in_base",
 )  # fmt: skip
@@ -53,7 +53,7 @@ class ScoreStore:
 
     @contextmanager
     def claimed(self, identities: Sequence[str]) -> Iterator[set[str]]:
-        """Those of these shared identities that are not scored, and that no other round is scoring.
+        """Those of these identities that are not scored, and that no other round is scoring.
 
         Until the block ends they are this round's; what a process claimed that was killed is free again.
         """
@@ -98,8 +98,6 @@ class ScoreStore:
         values: dict[str, Any] = {
             **{name: getattr(score, name) for name in _COLUMNS if name in SessionScore.model_fields},
             "identity": score.identity,
-            "shared": score.shared_identity,
-            "case_digest": score.case,
             "latest": True,
             "day": score.day,
             "weight": 1 / score.sampling.rate,
@@ -139,10 +137,6 @@ class ScoreStore:
     def identities(self) -> set[str]:
         """Of every score: which are not to be made again."""
         return {row[0] for row in self.ask("SELECT identity FROM scores")}
-
-    def scored_cases(self) -> dict[str, str]:
-        """Identity without the case -> the case of the last such score; "" for one that is not a trial of a case."""
-        return dict(self.ask("SELECT shared, case_digest FROM scores ORDER BY number"))
 
     def read(
         self,

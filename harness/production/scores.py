@@ -54,12 +54,8 @@ class SessionScore(Frozen):
     kind: ScoreKind
     """`rules`: verdicts, metrics and failure modes. `judge`: judgements of one rubric."""
     scorer: str
-    """Digest of what scored it: the suite without its cases and the scorers' versions, or rubric and judge. With
-    `session`, `digest` and `case` it is the key of a score, of which there is one.
-    """
-    case: str = ""
-    """For a trial that a trusted harness sent: a digest of the case that it names. "" for every other session, whose
-    score depends on no case of the suite.
+    """Digest of what scored it: the suite (without its cases, unless a trusted sender may name one) and the scorers'
+    versions, or rubric and judge. With `session` and `digest` it is the key of a score, of which there is one.
     """
     scored_at: str
     suite: str
@@ -109,18 +105,12 @@ class SessionScore(Frozen):
 
     @property
     def identity(self) -> str:
-        """Session, its digest, scorer and case, as one digest."""
-        shared = self.shared_identity
-        return hashlib.sha256(f"{shared}|{self.case}".encode()).hexdigest()[:32] if self.case else shared
-
-    @property
-    def shared_identity(self) -> str:
-        """The same without the case."""
+        """Session, its digest and scorer, as one digest."""
         return score_identity(self.session, self.digest, self.kind, self.scorer)
 
 
 def score_identity(session: str, digest: str, kind: ScoreKind, scorer: str) -> str:
-    """32 hexadecimal digits: what there is one score of, if no case of the suite matters."""
+    """32 hexadecimal digits: what there is one score of."""
     text = f"{session}|{digest}|{kind}|{scorer}"
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal
 
@@ -57,38 +56,18 @@ class SessionScorer:
         self._cases = {case.id: case for case in suite.cases}
         production = Case(id=PRODUCTION, task=UNTOLD_TASK)
         self._scorer = build_scorer(suite.model_copy(update={"cases": (*suite.cases, production)}))
-        self.identity = _identity(suite, production)
-        """Of what scores a session. Cases of the suite are not part of it: a session is scored by none."""
+        self._alone = _identity(suite, (production,))
+        self._with_cases = _identity(suite, (*suite.cases, production))
 
-    @cached_property
-    def _known_cases(self) -> frozenset[str]:
-        return frozenset(_case_mark(_identity(self._suite, case)) for case in self._suite.cases)
-
-    @cached_property
-    def _once_unknown(self) -> frozenset[str]:
-        return frozenset(map(_unknown_mark, self._cases))
-
-    def has_scored(self, row: SessionRow, scored_cases: Mapping[str, str]) -> bool:
-        """Whether a score of the session as it is now exists, by the suite as it is now.
-
-        `scored_cases`: those of the store. A trial that a trusted harness sent is scored again if its own case
-        has changed, and no session because of any other case.
+    def scorer_of(self, row: SessionRow) -> str:
+        """Digest of what scores a session. A trusted harness may have sent it as a trial of a case: it depends on the
+        suite's cases too, and no other session does.
         """
-        case = scored_cases.get(self.identity_of(row))
-        if not case:
-            return case is not None
-        return case in self._known_cases if _is_case_mark(case) else case not in self._once_unknown
+        return self._with_cases if row.trusted else self._alone
 
     def identity_of(self, row: SessionRow) -> str:
-        """Of the session's score as it is now, without a case."""
-        return score_identity(row.key, row.digest, "rules", self.identity)
-
-    def _mark_of(self, session: Session, trial: Trial) -> str:
-        """What of the suite's cases the score of a session depends on; "" for nothing."""
-        if session.own_record is None:
-            return ""
-        case = self._cases.get(trial.case_id)
-        return _unknown_mark(trial.case_id) if case is None else _case_mark(_identity(self._suite, case))
+        """Of the session's score as it is now."""
+        return score_identity(row.key, row.digest, "rules", self.scorer_of(row))
 
     def card(self, session: Session, trial: Trial) -> Scorecard:
         """The scorecard of a session. A trusted harness's trial of the suite is scored as its case."""
@@ -117,8 +96,12 @@ class SessionScorer:
 
     def score(self, session: Session, sampling: SessionSampling) -> SessionScore:
         """The whole score; `skipped` with a note if the session cannot be read as a trial."""
-        common = {**session_of(session.row), "kind": "rules", "scorer": self.identity, "suite": self._suite.name}
-        common |= {"scored_at": datetime.now(UTC).isoformat(), "sampling": sampling}
+        common = {**session_of(session.row), "kind": "rules", "suite": self._suite.name}
+        common |= {
+            "scorer": self.scorer_of(session.row),
+            "scored_at": datetime.now(UTC).isoformat(),
+            "sampling": sampling,
+        }
         try:
             trial = session.trial()
         except (HarnessError, ValueError, TypeError, RecursionError) as error:
@@ -130,7 +113,6 @@ class SessionScorer:
         return SessionScore.model_validate(
             {
                 **common,
-                "case": self._mark_of(session, trial),
                 "prompt": card.prompt or "",
                 "category": self._category(session) or card.category,
                 "steps": len(trial.trajectory.steps),
@@ -150,26 +132,13 @@ class SessionScorer:
         return None
 
 
-def _identity(suite: Suite, case: Case) -> str:
-    """Of everything that the score of this case's trials depends on: checks, tools, code and versions of scorers."""
-    packs = {name: pack for name, pack in suite.packs.items() if name in case.fixtures}
-    alone = suite.model_copy(update={"cases": (case,), "packs": packs})
+def _identity(suite: Suite, cases: Sequence[Case]) -> str:
+    """Of everything that a score by these cases depends on: checks, tools, code and versions of scorers."""
+    packs = {name: pack for name, pack in suite.packs.items() if any(name in case.fixtures for case in cases)}
+    alone = suite.model_copy(update={"cases": tuple(cases), "packs": packs})
     versions: dict[str, JsonValue] = dict(build_scorer(alone).versions)
     read = {"suite": suite_digest(alone), "versions": versions, "reading": _READING}
     return digest_of(read)[:32]
-
-
-def _case_mark(identity: str) -> str:
-    return f"c{identity[:31]}"
-
-
-def _unknown_mark(case_id: str) -> str:
-    """Of a case that the suite does not have."""
-    return f"u{digest_of(case_id)[:31]}"
-
-
-def _is_case_mark(mark: str) -> bool:
-    return mark.startswith("c")
 
 
 # Which sessions are scored: declared rules, and a hash of the session instead of chance.
@@ -284,8 +253,8 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> ScoringRound
     rows, now_ns = store.sessions(), time.time_ns()
     complete = [row for row in rows if row.is_complete(now_ns, request.settings.pause_s)]
     complete += _endless(store, rows, request, now_ns)
-    scored_cases = store.score_store.scored_cases()
-    fresh = [row for row in complete if not scorer.has_scored(row, scored_cases)]
+    known = store.score_store.identities()
+    fresh = [row for row in complete if scorer.identity_of(row) not in known]
     sampler = Sampler(request.settings, rows)
     chosen, left_out = _chosen_and_left_out(fresh, sampler)
     now, waiting = _within_budget(store, chosen, request)
@@ -374,7 +343,7 @@ def _left_out(row: SessionRow, scorer: SessionScorer, request: ScoringRequest) -
         {
             **session_of(row),
             "kind": "rules",
-            "scorer": scorer.identity,
+            "scorer": scorer.scorer_of(row),
             "suite": request.suite.name,
             "scored_at": datetime.now(UTC).isoformat(),
             "sampling": SessionSampling(rule="", rate=1, in_base=False),

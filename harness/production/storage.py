@@ -82,7 +82,7 @@ CREATE TRIGGER record_of_trace AFTER INSERT ON records BEGIN
 END;
 CREATE TABLE scores (
     number INTEGER PRIMARY KEY,
-    identity TEXT NOT NULL UNIQUE, shared TEXT NOT NULL, case_digest TEXT NOT NULL, session TEXT NOT NULL,
+    identity TEXT NOT NULL UNIQUE, session TEXT NOT NULL,
     digest TEXT NOT NULL, suite TEXT NOT NULL, kind TEXT NOT NULL, rubric TEXT NOT NULL, latest INTEGER NOT NULL,
     skipped INTEGER NOT NULL, scored_at TEXT NOT NULL, received_ns INTEGER NOT NULL, day TEXT NOT NULL,
     release TEXT NOT NULL, model TEXT NOT NULL, prompt TEXT NOT NULL, judge TEXT NOT NULL, scorer TEXT NOT NULL,

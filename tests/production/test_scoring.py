@@ -195,44 +195,30 @@ def test_a_session_is_scored_once_and_again_only_for_a_late_span(run: RunFolder,
     assert first.scored == len(served.store().scores())
 
 
-def test_a_case_that_is_added_or_changed_scores_no_other_session_again(run: RunFolder, served: Served) -> None:
+def test_a_changed_case_scores_trials_of_a_trusted_harness_again_and_no_other_session(
+    run: RunFolder, served: Served
+) -> None:
     suite = load_suite(run.path.parents[1], "basics")
     send(served, run)
     for number in range(1, 4):
         facts = {"gen_ai.conversation.id": f"c{number}", "gen_ai.operation.name": "invoke_agent"}
         served.post("/v1/traces", request(span(number, 1, attributes=facts)))
-    first = score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW))
 
     changed, *others = suite.cases
-    added = others[0].model_copy(update={"id": "regression-1"})
-    larger = suite.model_copy(update={"cases": (*suite.cases, added), "digest": "larger"})
-    assert 0 == score_sessions(served.store(), ScoringRequest(suite=larger, settings=NOW)).scored
     check = CheckSpec.model_validate({"name": "said", "verifier": "final_answer", "with": {"contains": "nothing"}})
-    stricter = larger.model_copy(
-        update={"cases": (changed.model_copy(update={"checks": (*changed.checks, check)}), *others, added)}
-    )
-    again = score_sessions(served.store(), ScoringRequest(suite=stricter, settings=NOW))
-    assert (1, first.scored - 1) == (again.scored, again.before)
-    (score,) = [one for one in served.store().scores() if one.card and one.card.case_id == changed.id]
-    assert "said" in {verdict.check for verdict in score.card.verdicts} if score.card else False
-    everywhere = stricter.model_copy(update={"checks": (*suite.checks, check.model_copy(update={"name": "all"}))})
-    assert first.scored == score_sessions(served.store(), ScoringRequest(suite=everywhere, settings=NOW)).scored
-
-
-@pytest.mark.slow
-def test_a_trial_of_a_case_that_the_suite_gets_later_is_scored_again_as_that_case(
-    run: RunFolder, served: Served
-) -> None:
-    suite = load_suite(run.path.parents[1], "basics")
-    *others, last = suite.cases
-    send(served, run)
     smaller = suite.model_copy(update={"cases": tuple(others)})
+    stricter = suite.model_copy(
+        update={"cases": (changed.model_copy(update={"checks": (*changed.checks, check)}), *others)}
+    )
+    everywhere = stricter.model_copy(update={"checks": (*suite.checks, check.model_copy(update={"name": "all"}))})
+    trials = len(list(run.trials()))
     done = [
         score_sessions(served.store(), ScoringRequest(suite=one, settings=NOW)).scored
-        for one in (smaller, smaller, suite, suite)
+        for one in (smaller, suite, stricter, stricter, everywhere)
     ]
-    assert [len(list(run.trials())), 0, 1, 0] == done
-    assert last.id in {one.card.case_id for one in served.store().scores() if one.card}
+    assert [trials + 3, trials, trials, 0, trials + 3] == done
+    (score,) = [one for one in served.store().scores() if one.card and one.card.case_id == changed.id]
+    assert "said" in {verdict.check for verdict in score.card.verdicts} if score.card else False
 
 
 @pytest.mark.slow
