@@ -125,7 +125,7 @@ def watch(ctx: click.Context, /, suite: str, file_too: bool, **options: Unpack[W
             if incident not in certain:
                 click.echo(f"  {incident.id} decides nothing: `harness judge agreement RUN --certify` tests its judge")
         for one in filed:
-            click.echo(f"  {one['verb']}  {one['incident']}  {one['url']}{one['error'] or ''}")
+            click.echo(f"  {one['verb']}  {one['id']}  {one['url']}{one['error'] or ''}")
     ctx.exit(ExitCode.VERDICT if certain else ExitCode.DONE)
 
 
@@ -192,7 +192,6 @@ def _corrected(rate: "DayRate") -> str:
 
 def _show_incident(incident: "Incident") -> None:
     from harness.production.scores import signal_words
-    from harness.production.watch import change_words
 
     state = "open" if incident.is_open else f"over on {incident.closed}"
     if incident.accepted or incident.withdrawn:
@@ -202,7 +201,7 @@ def _show_incident(incident: "Incident") -> None:
         where = f" [{shift.stratum}]" if shift.stratum else ""
         click.echo(one_line(f"  {signal_words(shift.signal)}{where}: {shift.before:.1%} -> {shift.after:.1%}"))
     for change in incident.changes:
-        click.echo(f"  at the same time: {change_words(change)} {change.before:.0%} -> {change.after:.0%}")
+        click.echo(f"  at the same time: {change.facet} {change.value!r} {change.before:.0%} -> {change.after:.0%}")
     for one in incident.drift:
         click.echo(
             one_line(f"  at the same time: drift of {one.operation}, {one.change} ({one.severity}) in {one.run}")

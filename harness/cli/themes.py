@@ -31,7 +31,6 @@ class ThemeListValues(SourceValues):
     as_json: bool
     only: str | None
     most: int | None
-    remember: bool
 
 
 class ThemeFileValues(SourceValues, TrackerValues):
@@ -86,7 +85,6 @@ _source_options = joined(
     show_default="20",
     help="Maximum number of themes that are printed.",
 )
-@click.option("--remember", is_flag=True, help="Store the themes, so that they have the same ids tomorrow; file none.")
 @click.pass_obj
 def list_command(project: Path, /, run: str | None, **options: Unpack[ThemeListValues]) -> None:
     """List the themes of RUN, or of the store's sessions. `list` may be omitted.
@@ -94,22 +92,21 @@ def list_command(project: Path, /, run: str | None, **options: Unpack[ThemeListV
     \b
     harness themes list nightly
     harness themes --since 30d --suite support
-    harness themes --since 7d --remember
     harness themes nightly --theme 1f3a5b
 
-    `harness themes file` stores them, too.
+    Listing writes nothing: `harness themes file --max-new 0` stores the themes, so that their ids stay the same.
     """
     from harness.cli.console import print_json
     from harness.errors import UsageError
 
     as_json, only, most = options["as_json"], options["only"], options["most"]
     if only is not None:
-        if most is not None or options["remember"]:
-            raise UsageError("--theme excludes --last and --remember", remedy="omit --theme or the other option")
+        if most is not None:
+            raise UsageError("--theme excludes --last", remedy="omit one of them")
         _show_only(_report(project, run, options), only, as_json=as_json)
         return
     most = most or _LISTED
-    report = _report(project, run, options, remember=options["remember"])
+    report = _report(project, run, options)
     if as_json:
         print_json(report.model_dump(mode="json"))
         return

@@ -157,16 +157,6 @@ class DayFacts:
             found += [_weighted(sums, signal, name) for signal, name in sorted(sums)]
         return found
 
-    def rows(self, since: str, until: str) -> list[tuple[str, str, int, str, float, float]]:
-        """(session, category, steps, signal, value, weight), for comparisons of populations."""
-        return self._scores.ask(
-            f"SELECT session, category, steps, {self._signal}, value, weight FROM {_OF_SUITE}"
-            " AND day BETWEEN ? AND ? AND signal NOT GLOB 'shape:*'",
-            self._suite,
-            since,
-            until,
-        )
-
     @cached_property
     def _signal(self) -> str:
         """SQL of a signal's name: with the rubric, if several rubrics judge sessions of the suite by one criterion."""

@@ -121,26 +121,12 @@ def _as_it_is(issue: TrackedIssue) -> IssueDraft:
 INCIDENT: Final = "online:incident"
 """The label of these issues, in addition to the label of all issues of the harness."""
 _ROWS: Final = 20
-_FACET_WORDS: Final = {"answers": "unknown structures in answers of"}
 _WITHDRAWN: Final = "The charts do not show it any more: the sessions of these days were scored again."
 
 
-class IncidentFiled(Frozen):
-    """The result for one incident."""
-
-    incident: str
-    verb: OngoingVerb
-    reference: str = ""
-    """The issue's reference for people; "" if no issue exists."""
-    url: str = ""
-    error: str | None = None
-    """Why it failed; it is retried at the next check."""
-
-
-def file_incidents(incidents: Sequence[Incident], tracker: IssueTracker) -> list[IncidentFiled]:
+def file_incidents(incidents: Sequence[Incident], tracker: IssueTracker) -> list[OngoingFiled]:
     """Brings the tracker up to date; doing it again changes nothing. Raises TrackerUnavailable."""
-    done = file_ongoing([_ongoing(incident) for incident in incidents], tracker)
-    return [IncidentFiled(incident=one.id, **one.model_dump(exclude={"id"})) for one in done]
+    return file_ongoing([_ongoing(incident) for incident in incidents], tracker)
 
 
 def incident_draft(incident: Incident) -> IssueDraft:
@@ -183,7 +169,7 @@ def _incident_body(incident: Incident) -> str:
         lines.append(f"\n{len(incident.shifts) - _ROWS} more shifts: `harness online watch {incident.suite} --json`.")
     lines += ["", "What else changed about then, which proves no cause:", ""]
     changed = [
-        f"- {_FACET_WORDS.get(change.facet, change.facet)} {span(change.value) or '(none)'}: {change.before:.0%} of the"
+        f"- {change.facet} {span(change.value) or '(none)'}: {change.before:.0%} of the"
         f" sessions before, {change.after:.0%} after"
         for change in incident.changes
     ]
@@ -191,9 +177,7 @@ def _incident_body(incident: Incident) -> str:
         f"- drift of {span(one.operation)} ({one.severity}, {one.day}): {span(one.change)} in {span(one.run)}"
         for one in incident.drift
     ]
-    lines += changed or [
-        "- nothing that is known: no release, prompt, model, judge, scorer, category, tool's answers or drift"
-    ]
+    lines += changed or ["- nothing that is known: no release, prompt, model, judge, scorer, category or drift"]
     lines += [
         "",
         "The charts may be evaluated every day: see `docs/concepts/online.md`. If the new rates are meant,"

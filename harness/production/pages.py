@@ -13,7 +13,7 @@ from harness.production.session import Session, SessionRow
 from harness.production.settings import online_settings
 from harness.production.storage import StoreLayout
 from harness.production.store import SessionStore
-from harness.production.watch import DailyReport, DayRate, Incident, change_words, daily_report, read_incidents
+from harness.production.watch import DailyReport, DayRate, Incident, daily_report, read_incidents
 from harness.reports.pages import trial_parts as findings
 from harness.reports.pages.markup import (
     UNKNOWN,
@@ -161,7 +161,10 @@ def _incidents(store: SessionStore) -> Iterator[Markup]:
 def _incident(one: Incident) -> Markup:
     state = "accepted" if one.accepted else "withdrawn" if one.withdrawn else "open" if one.is_open else "over"
     shifts = [_change_item(signal_words(it.signal), it.stratum, it.before, it.after) for it in one.shifts[:20]]
-    near = [_change_item(change_words(it), "", it.before, it.after, "at the same time: ") for it in one.changes[:20]]
+    near = [
+        _change_item(f"{it.facet} {it.value!r}", "", it.before, it.after, "at the same time: ")
+        for it in one.changes[:20]
+    ]
     drift = [
         tag(
             "li",

@@ -26,15 +26,15 @@ from harness.traces.otlp import export_otlp, typed_pairs
 from harness.traces.spans import Evaluation, Span, evaluation_event
 from harness.values import JsonObject, digest_of
 
-_TRIES_OF_SCORES: Final = 3
+_TRIES: Final = 5
 _EVENT_ID: Final = "harness.evaluation.id"
 _CONVERSATION: Final = "gen_ai.conversation.id"
 _LONGEST: Final = 2000
 """Characters of an explanation."""
 
 
-class ScoresNotSent(HarnessError):
-    """The endpoint did not take the scores; they are kept and sent again."""
+class NotTaken(HarnessError):
+    """The receiver did not take what was sent."""
 
 
 def langfuse_sender() -> Send:
@@ -85,21 +85,8 @@ def otlp_logs_sender(address: str) -> Send:
 
     def send(scores: Sequence[SessionScore]) -> int:
         records = [record for score in scores for record in _records(score)]
-        body = json.dumps(_request(records)).encode()
-        request = urllib.request.Request(endpoint, data=body, headers={**headers, "Content-Type": "application/json"})
-        for left in reversed(range(_TRIES_OF_SCORES)):
-            try:
-                with post(request) as response:
-                    response.read()
-                    return len(records)
-            except urllib.error.HTTPError as error:
-                again, reason = refusal(error)
-            except (OSError, HTTPException) as error:
-                again, reason = True, str(error)
-            if not again or not left:
-                raise ScoresNotSent(f"the OTLP endpoint did not take {len(scores)} scores: {reason}")
-            time.sleep(2.0 ** (_TRIES_OF_SCORES - left - 1))
-        raise AssertionError("the last try returns or raises")
+        _post(endpoint, _request(records), headers)
+        return len(records)
 
     return send
 
@@ -175,14 +162,12 @@ def _of_judgement(one: Judgement) -> Evaluation:
 
 
 _RELEASE: Final = "harness.release"
-_TRIES_OF_TRIALS: Final = 5
 _BATCH_SPANS: Final = 500
 _LONGEST_ANSWER: Final = 1 << 20
-_TOKEN: Final = "--token VARIABLE names the environment variable that holds a token of the receiver"
-
-
-class NotTaken(HarnessError):
-    """The receiver did not take the spans."""
+_TOKEN: Final = (
+    "--token VARIABLE names the environment variable that holds a token of the receiver; of scores, the header stands"
+    " in OTEL_EXPORTER_OTLP_HEADERS"
+)
 
 
 def trial_session(run: str, trial: StoredTrial) -> str:
@@ -233,26 +218,32 @@ def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None
     Raises NotTaken, and UsageError if `url` is not a URL.
     """
     otlp_endpoint(url)
-    headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
-    asked = urllib.request.Request(f"{url.rstrip('/')}{path}", data=json.dumps(request).encode(), headers=headers)
-    for left in reversed(range(_TRIES_OF_TRIALS)):
+    endpoint, headers = f"{url.rstrip('/')}{path}", {} if token is None else {"Authorization": f"Bearer {token}"}
+    try:
+        answer = json.loads(_post(endpoint, request, headers) or b"{}")
+    except (ValueError, RecursionError):
+        raise NotTaken(f"{endpoint} did not take a request: its answer is not JSON") from None
+    return answer if isinstance(answer, dict) else {}
+
+
+def _post(endpoint: str, request: JsonObject, headers: Mapping[str, str]) -> bytes:
+    content, headers = json.dumps(request).encode(), {**headers, "Content-Type": "application/json"}
+    asked = urllib.request.Request(endpoint, data=content, headers=headers)
+    for left in reversed(range(_TRIES)):
         wait_s, remedy = 1.0, None
         try:
             with post(asked) as response:
-                answer = json.loads(response.read(_LONGEST_ANSWER) or b"{}")
-                return answer if isinstance(answer, dict) else {}
+                return response.read(_LONGEST_ANSWER)
         except urllib.error.HTTPError as error:
             again, reason = refusal(error)
             remedy = _TOKEN if error.code == 401 else None
             wait_s = _seconds(error.headers.get("Retry-After"))
-        except (ValueError, RecursionError):
-            again, reason = False, "its answer is not JSON"
         except (OSError, HTTPException) as error:
             again, reason = True, str(error)
         if not again or not left:
-            raise NotTaken(f"{url}{path} did not take a request: {reason}", remedy=remedy)
+            raise NotTaken(f"{endpoint} did not take a request: {reason}", remedy=remedy)
         time.sleep(min(wait_s, 10))
-    raise NotTaken(f"{url}{path} did not take a request")
+    raise AssertionError("the last try returns or raises")
 
 
 def _seconds(header: str | None) -> float:

@@ -26,7 +26,6 @@ from harness.production.scores import ScoreKind, SessionScore
 from harness.production.session import Session, SessionRow, session_id, sessions_from
 from harness.production.settings import ClickHouseSettings
 from harness.production.storage import EmbeddedEngine, StoreLayout, delete_traces, readable_errors, transaction, vacuum
-from harness.traces.trajectory import Trajectory
 
 _BY_TRACE = "trace:"
 """In the keys of sessions that no span names."""
@@ -123,10 +122,6 @@ class SessionStore:
         for row in rows:
             found = [one for trace_id in row.trace_ids for one in by_trace.get((row.source, trace_id), ())]
             yield Session(row, sorted(found, key=lambda one: (one.start_ns, one.end_ns, one.id)))
-
-    def trajectory(self, key: str) -> Trajectory | None:
-        """What a session did; None if its spans contain no agent, model or tool. Raises UsageError as `session`."""
-        return self.session(key).trajectory
 
     def scores(
         self,

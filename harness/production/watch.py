@@ -1,8 +1,7 @@
 """Shifts of production as incidents: what moved, since when, what else changed then, and the report of a day."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -29,8 +28,7 @@ class FacetChange(Frozen):
     """Something else that changed when a shift began: the share of sessions with a release, model, prompt, ..."""
 
     facet: str
-    """`release`, `model`, `prompt`, `judge`, `scorer`, `category`; `answers`: the value is a tool, and the shares are
-    of its sessions in which an answer had a structure that was not known before."""
+    """`release`, `model`, `prompt`, `judge`, `scorer`, `category`."""
     value: str
     before: float
     """Share in the week before."""
@@ -116,19 +114,10 @@ def write_incidents(path: Path, incidents: Sequence[Incident]) -> None:
     write_atomically(path, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
 
 
-ANSWERS: Final = "answers"
-_SHAPE: Final = "shape:"
 _BEFORE_DAYS: Final = 7
 _MOVED: Final = 0.15
 """Of a value's share of the sessions, by which it counts as changed."""
 _MOST_CHANGES: Final = 12
-
-
-def change_words(change: FacetChange) -> str:
-    """What has changed, with its value quoted."""
-    if change.facet == ANSWERS:
-        return f"unknown structures in answers of {change.value!r}"
-    return f"{change.facet} {change.value!r}"
 
 
 def changes_near(facts: DayFacts, since: str, until: str) -> tuple[FacetChange, ...]:
@@ -144,7 +133,6 @@ def changes_near(facts: DayFacts, since: str, until: str) -> tuple[FacetChange, 
             change = FacetChange(facet=facet, value=value, before=before.get(value, 0.0), after=after.get(value, 0.0))
             if abs(change.after - change.before) >= _MOVED:
                 found.append(change)
-    found += _new_answers(facts, since, until)
     found.sort(key=lambda one: -abs(one.after - one.before))
     return tuple(found[:_MOST_CHANGES])
 
@@ -173,24 +161,6 @@ def drift_near(reports: Sequence[DriftReport], since: str, until: str) -> tuple[
 
 
 _SEVERITIES: Final = ("breaking", "warning", "info")
-
-
-def _new_answers(facts: DayFacts, since: str, until: str) -> Iterator[FacetChange]:
-    """Tools of which many sessions had an answer with a structure that no earlier day had."""
-    known: dict[str, set[str]] = defaultdict(set)
-    fresh: dict[str, int] = defaultdict(int)
-    sessions: dict[tuple[str, str], int] = {}
-    for cell in sorted(facts.cells([f"{_SHAPE}*"], strata=())):
-        tool, _, shape = cell.signal.removeprefix(_SHAPE).rpartition("|")
-        if cell.day < since:
-            known[tool].add(shape)
-        elif cell.day <= until:
-            fresh[tool] += cell.bad if shape not in known[tool] else 0
-            sessions[tool, cell.day] = cell.sessions
-    for tool in sorted(known):
-        every = sum(count for (name, _), count in sessions.items() if name == tool)
-        if every and fresh[tool] / every >= _MOVED:
-            yield FacetChange(facet=ANSWERS, value=tool, before=0.0, after=min(1.0, fresh[tool] / every))
 
 
 # Incidents are computed again from all days at each look, so that a look that was left out changes nothing; what is

@@ -99,7 +99,7 @@ def test_traces_of_a_collector_are_scored_where_they_are(tmp_path: Path, setting
     assert (3, 1, ("u7",), "2.4", 0.0, False) == (
         row.records, row.errors, row.users, row.release, row.feedback, row.trusted
     )  # fmt: skip
-    trajectory = store.trajectory("c1")
+    trajectory = store.session("c1").trajectory
     assert trajectory is not None
     assert [("look", {"id": 7})] == [(call.name, call.arguments) for call in trajectory.calls]
     assert ["42"] == [step.message for step in trajectory.steps if step.source == "user"]

@@ -9,7 +9,7 @@ from tests.production.receiving import Served, request, span
 
 def told(served: Served, session: str, *spans: dict[str, Any]) -> Trajectory:
     assert {} == served.post("/v1/traces", request(*spans)).json
-    found = served.store().trajectory(session)
+    found = served.store().session(session).trajectory
     assert found is not None
     return found
 

@@ -47,7 +47,7 @@ def test_spans_of_the_sdks_exporter_become_a_session(served: Served) -> None:
 
     (row,) = served.store().sessions()
     assert ("default:c1", "2.4", ("u7",), 2, False) == (row.key, row.release, row.users, row.records, row.trusted)
-    trajectory = served.store().trajectory("c1")
+    trajectory = served.store().session("c1").trajectory
     assert trajectory is not None
     assert [("look", {"id": 7})] == [(call.name, call.arguments) for call in trajectory.calls]
 

@@ -173,7 +173,7 @@ def test_without_a_trusted_token_nothing_that_a_session_says_of_itself_is_believ
     for score in scores:
         assert score.card is not None
         assert score.card.case_id.startswith("session-")  # it names a case of the suite, and is scored as none
-        trajectory = served.store().trajectory(score.session)
+        trajectory = served.store().session(score.session).trajectory
         assert trajectory is not None
         evidence = {step.evidence for step in trajectory.steps} | {call.evidence for call in trajectory.calls}
         tiers = {seen.replayed for seen in trajectory.observations.values()}

@@ -19,10 +19,10 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from pydantic import JsonValue
-from typing_extensions import override
 
 from harness.cassettes.redaction import SHORTEST, Redactor
 from harness.errors import HarnessError, UsageError
+from harness.gateway.posting import post
 from harness.values import Frozen, JsonObject
 
 
@@ -72,7 +72,6 @@ def _finite_number(text: str) -> float:
     return value
 
 
-_TIMEOUT_S: Final = 30.0
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _TRIES: Final = 4
 _FIRST_PAUSE_S: Final = 0.5
@@ -218,7 +217,7 @@ class LangfuseClient:
             f"{self.host}{path}", data=data, headers={**self._headers, **(headers or {})}, method=method
         )
         try:
-            with _OPENER.open(request, timeout=_TIMEOUT_S) as response:
+            with post(request) as response:
                 return _response_body(response, f"{method} {path.partition('?')[0]}", self._limits.answer_s)
         except urllib.error.HTTPError as error:
             raise self._request_error(method, path, error) from None
@@ -278,17 +277,6 @@ class _Busy(Exception):
     def __init__(self, error: LangfuseError, pause_s: float | None = None) -> None:
         self.error = error
         self.pause_s = pause_s
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows none: a request carries the keys of the project, which are for its own host alone."""
-
-    @override
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def _no_listing(path: str) -> LangfuseError:
