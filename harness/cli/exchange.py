@@ -187,7 +187,7 @@ class ExportOptions(TypedDict):
     "words",
     nargs=-1,
     required=True,
-    metavar="RUN | adk SUITE | langfuse RUN | langfuse-dataset SUITE",
+    metavar="RUN | langfuse RUN | langfuse-dataset SUITE",
 )
 @click.option(
     "--format",
@@ -206,12 +206,10 @@ class ExportOptions(TypedDict):
 @click.option("--dataset", metavar="NAME", help="The dataset of Langfuse; default: the suite's name.")
 @click.pass_context
 def export_command(ctx: click.Context, /, words: tuple[str, ...], **options: Unpack[ExportOptions]) -> None:
-    """Write every trial of the stored RUN as ATIF or as OTLP JSON, or the cases of SUITE as Google ADK's evaluation
-    sets; or send them to Langfuse.
+    """Write every trial of the stored RUN as ATIF or as OTLP JSON, or send it, or the cases of SUITE, to Langfuse.
 
     \b
     harness export tour-v2 --format atif -o exported
-    harness export adk grocery -o exported
     harness export langfuse-dataset grocery
     harness export langfuse nightly
 
@@ -223,60 +221,34 @@ def export_command(ctx: click.Context, /, words: tuple[str, ...], **options: Unp
     match words:
         case ("langfuse" | "langfuse-dataset", _):
             refuse_typed(ctx, ("form", "output"), words[0])
-        case (_,):
-            refuse_typed(ctx, ("dataset",), "files")
         case _:
-            refuse_typed(ctx, ("form", "dataset"), words[0])
+            refuse_typed(ctx, ("dataset",), "files")
     match words:
         case ("langfuse", run):
             send_run(project, run, options["dataset"])
         case ("langfuse-dataset", suite):
             send_dataset(project, suite, options["dataset"])
-        case ("adk", _) | (_,):
-            _write_files(project, words, options)
+        case (run,):
+            _write_files(project, run, options)
         case _:
             raise click.UsageError(f"expected RUN, or one word before RUN or SUITE, found {' '.join(words)!r}")
 
 
-def _write_files(project: Path, words: tuple[str, ...], options: ExportOptions) -> None:
-    output = options["output"]
-    if output is None:
-        raise click.UsageError("Missing option '--output' / '-o'.")
-    if len(words) > 1:
-        written = _cases(project, words[1], output)
-    else:
-        written = _trials(project, words[0], options["form"], output)
-    click.echo(f"wrote {written} files to {output}")
-
-
-def _trials(project: Path, run: str, form: Literal["atif", "otlp"], output: Path) -> int:
+def _write_files(project: Path, run: str, options: ExportOptions) -> None:
+    from harness.disk import write_atomically
     from harness.runs.store.folder import RunFolder
     from harness.traces.formats.atif import export_atif
     from harness.traces.otlp import export_otlp
 
+    output, form = options["output"], options["form"]
+    if output is None:
+        raise click.UsageError("Missing option '--output' / '-o'.")
     folder = RunFolder.open(run_path(project, run))
     written = 0
     for stored in folder.trials():
         trial = stored.trial
         content = export_atif(trial, spans=stored.spans) if form == "atif" else export_otlp(stored.spans)
-        _write(output / f"{trial.case_id}.{trial.attempt}.json", content)
+        path = output / f"{trial.case_id}.{trial.attempt}.json"
+        write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=True) + "\n").encode())
         written += 1
-    return written
-
-
-def _cases(project: Path, suite: str, output: Path) -> int:
-    from harness.suite.loading import load_suite
-    from harness.traces.formats.adk import export_adk
-
-    written = 0
-    for name, content in export_adk(load_suite(project, suite)):
-        file = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100] or "cases"
-        _write(output / f"{file}.evalset.json", content)
-        written += 1
-    return written
-
-
-def _write(path: Path, content: object) -> None:
-    from harness.disk import write_atomically
-
-    write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=True) + "\n").encode())
+    click.echo(f"wrote {written} files to {output}")

@@ -240,7 +240,7 @@ def micro_rubric(rubric: Rubric, agent: str) -> Rubric:
 def alone(suite: Suite, invocation: AgentInvocation) -> Case:
     """The case whose only message is the request, and which expects nothing of the whole conversation."""
     case = case_of(suite, invocation.case_id)
-    nothing = dict.fromkeys(("conversation", "expected", "expected_output", "reference", "adk"))
+    nothing = dict.fromkeys(("conversation", "expected", "expected_output", "reference"))
     empty = dict.fromkeys(("checks", "routes", "required_tools"), ())
     return case.model_copy(update=nothing | empty | {"task": invocation.given, "user": CaseUser(kind="script")})
 

@@ -352,9 +352,6 @@ class Case(Frozen):
     """Words that `--only tag=` selects by."""
     origin: str | None = None
     """The source of the case, such as the run and trial that it was made from."""
-    adk: SkipJsonSchema[dict[str, JsonObject] | None] = None
-    """Set if the case was read as Google ADK writes it (`case`), with its set's other fields (`eval_set`), not by hand;
-    for `harness export adk`."""
     task_folder: SkipJsonSchema[TaskFolder | None] = None
     """Set if the case was read from a `task.toml`, not by hand."""
 

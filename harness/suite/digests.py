@@ -43,7 +43,7 @@ def case_digests(suite: Suite) -> dict[str, str]:
     """Of what each case of an imported suite asks, by id: without the agent's prompt and tools, and its reward."""
     found: dict[str, str] = {}
     for case in suite.cases:
-        asked = case.model_dump(mode="json", exclude={"origin", "system", "tools", "adk"})
+        asked = case.model_dump(mode="json", exclude={"origin", "system", "tools"})
         asked["checks"] = [check for check in asked["checks"] if check["verifier"] != "reward"]
         found[case.id] = digest_of(asked)
     return found
@@ -59,7 +59,6 @@ def tools_digest(suite: Suite, *, but: str | None = None) -> str:
 def _drop_unused(asked: dict[str, Any]) -> None:
     """Removes unused fields, so that a suite without a newer field keeps its digest."""
     for case in asked["cases"]:
-        del case["adk"]  # another spelling of what the case says
         case["origin"] = None  # the same case of another file
         for name in ("probes", "routes", "user", "task_folder", "snapshot"):
             if not case[name]:

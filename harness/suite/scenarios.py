@@ -40,15 +40,12 @@ def cases_in(document: Any) -> Any:
 
     A scenario file is one scenario, a list of them, or an evaluation set with `evalCases`.
     """
-    eval_set: JsonObject = {}
     if isinstance(document, Mapping):
         listed = _either(document, "evalCases", "eval_cases")
-        if isinstance(listed, list):
-            eval_set = {name: value for name, value in document.items() if name not in ("evalCases", "eval_cases")}
         document = listed if isinstance(listed, list) else [document] if is_scenario(document) else document
     if not isinstance(document, list):
         return document
-    return [with_own_fields(scenario_case(item, eval_set), item) if is_scenario(item) else item for item in document]
+    return [with_own_fields(scenario_case(item), item) if is_scenario(item) else item for item in document]
 
 
 def refuse_recorded(source: Document) -> None:
@@ -79,10 +76,8 @@ def is_scenario(item: Any) -> bool:
     )
 
 
-def scenario_case(item: Mapping[str, Any], eval_set: JsonObject | None = None) -> JsonObject:
-    """The fields of a case; what is missing or malformed is left for the case's own checks to refuse. `eval_set`: the
-    other fields of the evaluation set.
-    """
+def scenario_case(item: Mapping[str, Any]) -> JsonObject:
+    """The fields of a case; what is missing or malformed is left for the case's own checks to refuse."""
     scenario = _either(item, "conversationScenario", "conversation_scenario") or {}
     session = _either(item, "sessionInput", "session_input")
     session = session if isinstance(session, Mapping) else {}
@@ -98,7 +93,6 @@ def scenario_case(item: Mapping[str, Any], eval_set: JsonObject | None = None) -
             _either(scenario, "userPersona", "user_persona"),
         ),
         "tags": [f"app:{app}"] if app else [],
-        "adk": {"case": dict(item), "eval_set": eval_set or {}},
     }
 
 

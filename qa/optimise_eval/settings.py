@@ -90,7 +90,6 @@ def _case(suite: Suite, name: str, trip: Trip) -> Case:
             "expected": None,
             "fixtures": (),
             "routes": (),
-            "adk": None,
         }
     )
 

@@ -175,7 +175,6 @@ def test_an_unknown_run_or_suite_is_refused(words: tuple[str, ...], project: Pat
         ("compare", f"baseline:{NOBODY}"),
         ("merge", "r", NOBODY),
         ("themes", NOBODY),
-        ("export", "adk", NOBODY, "-o", "out"),
     ],
     ids=" ".join,
 )
@@ -217,8 +216,6 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
         (("report", "r", "--output", "page.html"), "--output"),
         (("judge", "run", "r", "--rubric", "x", "--model", "m", "--prompt", "1", "--label", "a"), "--label"),
         (("export", "r", "-o", "out", "--dataset", "d"), "--dataset"),
-        (("export", "adk", "hello", "-o", "out", "--dataset", "d"), "--dataset"),
-        (("export", "adk", "hello", "-o", "out", "--format", "otlp"), "--format"),
         (("export", "langfuse", "r", "--output", "out"), "--output"),
         (("export", "langfuse-dataset", "hello", "--format", "otlp"), "--format"),
         (("fork", "r", "--at", "1"), "--at"),

@@ -1,21 +1,17 @@
-"""Google ADK, read and written: evaluation sets, test files, conversation scenarios, sessions and evaluation
-results.
-"""
+"""Google ADK: evaluation sets, test files, conversation scenarios, sessions and evaluation results."""
 
 from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
 from harness.suite.cases import Case
-from harness.suite.conversations import Persona
 from harness.suite.scenarios import case_id, talk_fields
-from harness.suite.suites import Suite
 from harness.traces.foreign_json import Record, kind_of
 from harness.traces.formats.found import Found, FoundRun, Importer, Source, task_id, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.traces.trajectory import ToolFailure
 from harness.traces.usage import usage_in
-from harness.values import JsonObject, canonical_json
+from harness.values import JsonObject
 
 
 def turns_of(case: Record) -> list[JsonObject]:
@@ -193,8 +189,7 @@ def _cases_in_object(source: Source, whole: Record) -> Iterator[Found]:
         for index, scenario in enumerate(whole.records("scenarios")):
             yield _scenario(source, scenario, Record(path=source.path, data={}), f"{_stem(source)}-{index}")
     elif whole.value("eval_cases", "evalCases") is not None:
-        shared = {name: value for name, value in whole.data.items() if name not in ("eval_cases", "evalCases")}
-        yield from (_eval_case(source, case, shared) for case in whole.records("eval_cases", "evalCases"))
+        yield from (_eval_case(source, case) for case in whole.records("eval_cases", "evalCases"))
     else:
         yield _eval_case(source, whole)
 
@@ -234,15 +229,14 @@ def _case_of_older_form(source: Source, name: str, turns: list[Record], session:
     return _conversation(source, name, contents, {"user_profile": _state(session)})
 
 
-def _eval_case(source: Source, case: Record, eval_set: JsonObject | None = None) -> Found:
+def _eval_case(source: Source, case: Record) -> Found:
     name = case.identifier("eval_id", "evalId")
     if name is None:
         raise case.refusal("evalId", "is missing: neither an evaluation set nor a case of one")
     session = case.record("session_input", "sessionInput") or Record(path=source.path, data={})
     scenario = case.record("conversation_scenario", "conversationScenario")
-    adk: JsonObject = {"case": case.data, "eval_set": eval_set or {}}
     if scenario is not None:
-        return _scenario(source, scenario, session, name, case, adk)
+        return _scenario(source, scenario, session, name, case)
     if case.value("conversation") is None:
         raise case.refusal("conversation", f"is {kind_of(None)}, and there is no conversationScenario")
     expected: JsonObject = {}
@@ -253,21 +247,14 @@ def _eval_case(source: Source, case: Record, eval_set: JsonObject | None = None)
         source,
         name,
         turns_of(case),
-        {"user_profile": _state(session), "expected": expected, "tags": _tags(session), "adk": adk},
+        {"user_profile": _state(session), "expected": expected, "tags": _tags(session)},
     )
 
 
 _EXPECTED = {"rubrics": ("rubrics",), "final_session_state": ("final_session_state", "finalSessionState")}
 
 
-def _scenario(
-    source: Source,
-    scenario: Record,
-    session: Record,
-    name: str,
-    case: Record | None = None,
-    adk: JsonObject | None = None,
-) -> Found:
+def _scenario(source: Source, scenario: Record, session: Record, name: str, case: Record | None = None) -> Found:
     expected: JsonObject = {
         "conversation_plan": scenario.text("conversation_plan", "conversationPlan"),
         "user_persona": scenario.value("user_persona", "userPersona"),
@@ -282,7 +269,6 @@ def _scenario(
             _state_of(session),
             scenario.value("user_persona", "userPersona"),
         ),
-        "adk": adk,
         "expected": {key: value for key, value in expected.items() if value is not None},
         "tags": _tags(session),
         "origin": f"{source.path.name} {name}",
@@ -377,58 +363,3 @@ def _id_of(call: JsonValue) -> JsonValue:
 
 def _stem(source: Source) -> str:
     return source.path.name.split(".")[0]
-
-
-def export_adk(suite: Suite) -> Iterator[tuple[str, JsonObject]]:
-    """Name and content of each evaluation set, in the order of the suite's cases."""
-    sets: dict[str, tuple[JsonObject, list[JsonValue]]] = {}
-    for case in suite.cases:
-        shared = {} if case.adk is None else case.adk["eval_set"]
-        _, cases = sets.setdefault(canonical_json(shared), (shared, []))
-        cases.append(_written_case(case) if case.adk is None else case.adk["case"])
-    for number, (shared, cases) in enumerate(sets.values()):
-        name = shared.get("eval_set_id") or shared.get("evalSetId")
-        plain = name if isinstance(name, str) else suite.name if not number else f"{suite.name}-{number + 1}"
-        yield plain, {**(shared or {"eval_set_id": plain, "name": plain}), _key(shared): cases}
-
-
-def _key(shared: JsonObject) -> str:
-    """ADK writes the fields of a set in snake_case; a set that has them in camelCase keeps that."""
-    return "evalCases" if "evalSetId" in shared else "eval_cases"
-
-
-def _written_case(case: Case) -> JsonObject:
-    conversation = case.conversation
-    scenario: JsonObject = {
-        "startingPrompt": case.task,
-        "conversationPlan": "" if conversation is None else conversation.plan or "",
-    }
-    if conversation is not None and isinstance(conversation.persona, Persona):
-        scenario["userPersona"] = _persona(conversation.persona)
-    state: JsonObject = dict(case.user_profile or {})
-    if conversation is not None:
-        state["max_turns"] = conversation.max_turns
-    if case.fixtures:
-        state["__tool_fixture_pack_names"] = list(case.fixtures)
-    app = next((tag.removeprefix("app:") for tag in case.tags if tag.startswith("app:")), "app")
-    return {
-        "evalId": case.id,
-        "conversationScenario": scenario,
-        "sessionInput": {"appName": app, "userId": "user", "state": state},
-    }
-
-
-def _persona(persona: Persona) -> JsonObject:
-    return {
-        "id": persona.id,
-        "description": persona.description,
-        "behaviors": [
-            {
-                "name": trait.name,
-                "description": trait.description,
-                "behavior_instructions": list(trait.instructions),
-                "violation_rubrics": list(trait.violation_rubrics),
-            }
-            for trait in persona.behaviours
-        ],
-    }
