@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from harness.cli.options import Live, attempt_option, jobs_option, live_option, refuse_typed, sandbox_option
+from harness.cli.options import Live, attempt_option, jobs_option, live_option, sandbox_option
 from harness.errors import ExitCode, UsageError
 from harness.reports.units import p_words
-from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
     from harness.improve.blame import Blame, BlamedCause
@@ -25,7 +24,7 @@ class ForkOptions(TypedDict):
     """The options of `harness fork`."""
 
     attempt: int
-    step: int | None
+    step: int
     answer: Path | None
     call: str | None
     arguments: Path | None
@@ -33,8 +32,6 @@ class ForkOptions(TypedDict):
     drop: bool
     hint: str | None
     fault: str | None
-    prompts: tuple[str, ...]
-    with_model: str | None
     agent: str | None
     live: Live
     trials: int
@@ -46,10 +43,15 @@ class ForkOptions(TypedDict):
 
 @click.command("fork")
 @click.argument("run")
-@click.argument("case", required=False)
+@click.argument("case")
 @attempt_option
 @click.option(
-    "--at", "step", type=click.IntRange(0), metavar="STEP", help="Step to fork at; `harness explain` lists the steps."
+    "--at",
+    "step",
+    required=True,
+    type=click.IntRange(0),
+    metavar="STEP",
+    help="Step to fork at; `harness explain` lists the steps.",
 )
 @click.option(
     "--answer",
@@ -70,14 +72,6 @@ class ForkOptions(TypedDict):
 )
 @click.option("--hint", metavar="TEXT", help="Send TEXT as the user's message after the agent's next reply.")
 @click.option("--fault", type=click.Choice(_FAULTS), help="Inject this fault into the tool call of the step.")
-@click.option(
-    "--prompt",
-    "prompts",
-    multiple=True,
-    metavar="[NAME=]FILE",
-    help="From the step on, replace a prompt of the agent, or the case's prompt `system`, by the text in FILE.",
-)
-@click.option("--with-model", metavar="NAME", help="From the step on, send the agent's requests to this model.")
 @click.option("--agent", metavar="VERSION", help="Continue with another version of the agent.")
 @live_option("after the fork, `sealed`")
 @click.option("--trials", type=click.IntRange(1, 100), default=1, show_default=True, help="Number of forks.")
@@ -86,7 +80,7 @@ class ForkOptions(TypedDict):
 @click.option("--run-name", metavar="NAME", help="Name of the run folder that stores the forks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
-def fork_command(ctx: click.Context, /, run: str, case: str | None, **options: Unpack[ForkOptions]) -> None:
+def fork_command(ctx: click.Context, /, run: str, case: str, **options: Unpack[ForkOptions]) -> None:
     """Replay the trial of CASE in the stored RUN up to STEP, then continue with one change.
 
     \b
@@ -94,13 +88,10 @@ def fork_command(ctx: click.Context, /, run: str, case: str | None, **options: U
     harness fork tour-v1 order-correctness-003 --at 2 --oracle
     harness fork tour-v1 order-correctness-003 --at 2 --answer none_found.json
     harness fork tour-v1 order-correctness-003 --at 2 --fault timeout --trials 5
-    harness fork support-v1 refund --at 3 --prompt calmer.md --live model
-    harness fork tour-v1
 
     The agent is started again and receives the recorded answers. If a step before STEP differs from the trial, the fork
     ends with exit status 1. Without a change, the fork shows whether the agent is deterministic. Forks are stored as
-    trials in a separate run folder. The exit status is 3 if the harness could not run a fork. Without CASE, the verb
-    prints how many trials of RUN can be forked, and why the others cannot.
+    trials in a separate run folder. The exit status is 3 if the harness could not run a fork.
     """
     from harness.cli.console import print_json, say
     from harness.improve.forks import ForkRequest, fork
@@ -109,14 +100,6 @@ def fork_command(ctx: click.Context, /, run: str, case: str | None, **options: U
     from harness.text import one_line
 
     project: Path = ctx.obj
-    if case is None:
-        refuse_typed(ctx, [name for name in options if name != "as_json"], "no CASE")
-        _show_possible(project, run, options["as_json"])
-        return
-    if options["step"] is None:
-        raise UsageError(
-            "the step to fork at is not given", remedy=f"add --at STEP; harness explain {run} {case} lists the steps"
-        )
     subject = open_subject(project, run, case, options["attempt"])
     wishes = RunOptions(
         agent=options["agent"], model=options["live"].model, sandbox=options["sandbox"], jobs=options["jobs"]
@@ -172,18 +155,7 @@ def _change(options: ForkOptions) -> "ForkChange":
         drop=options["drop"],
         hint=options["hint"],
         fault=None if options["fault"] is None else _fault(options["fault"]),
-        model=options["with_model"],
-        prompts=dict(_prompt(given) for given in options["prompts"]),
     )
-
-
-def _prompt(given: str) -> tuple[str, str]:
-    """The prompt's name, empty where none is given, and its new text."""
-    name, _, file = given.rpartition("=")
-    try:
-        return name, Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--prompt {given}: the file cannot be read: {error}") from None
 
 
 def _fault(name: str) -> "FaultSpec":
@@ -224,21 +196,6 @@ def _fork_lines(result: "ForkResult") -> list[str]:
         lines.append(f"  not deterministic: {share} forks repeated the steps before step {result.step}")
     lines.append(f"  stored as {result.run}; see: harness explain {result.run} {result.parent.split('/')[1]}")
     return lines
-
-
-def _show_possible(project: Path, run: str, as_json: bool) -> None:
-    from harness.cli.console import print_json
-    from harness.improve.subject import forkable
-    from harness.runs.store.folder import RunFolder
-    from harness.text import one_line
-
-    possible, reasons = forkable(project, RunFolder.open(run_path(project, run)))
-    if as_json:
-        print_json({"possible": possible, "refused": dict(reasons)})
-        return
-    click.echo(f"{possible} of {possible + reasons.total()} trials can be forked")
-    for reason, count in reasons.most_common():
-        click.echo(one_line(f"  {count} cannot: {reason}"))
 
 
 # `harness blame`: the step that made a trial fail, found by intervention.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aiohttp import web
-from pydantic import JsonValue
 
 from harness.cassettes.player import Missed, Played, Player
 from harness.errors import GatewayError, OutOfTime
@@ -32,54 +31,8 @@ from harness.gateway.models.recordings import ReplyRecorder
 from harness.gateway.trial import TrialContext
 from harness.gateway.upstream.transport import Refusal
 from harness.suite.agents import AgentPrompt
-from harness.suite.interventions import ModelChange, TrialVariant
 from harness.suite.models import ModelMode, ModelSpec
 from harness.values import JsonObject, NotJson, parse_json
-
-
-class ModelChanges:
-    """The changes of one variant, and how many requests the agent has made."""
-
-    def __init__(self, changes: Sequence[ModelChange]) -> None:
-        self._changes = tuple(changes)
-        self._made = 0
-
-    def apply(self, exchange: ModelExchange) -> bool:
-        """Applies the changes that are due to the request; returns whether it precedes all of them, so that it must be
-        answered as it was recorded.
-        """
-        number = self._made
-        self._made += exchange.endpoint.wire is not None
-        due = [item for item in self._changes if number >= item.requests_before]
-        exchange.unchanged_body = exchange.body if due else None
-        for item in due:
-            for text in item.texts:
-                exchange.body = {
-                    name: _with_replacement(value, text.before, text.after) for name, value in exchange.body.items()
-                }
-            if item.model is not None and "model" in exchange.body:
-                exchange.body = {**exchange.body, "model": item.model}
-        return not due
-
-
-def model_changes(variant: TrialVariant | None) -> ModelChanges | None:
-    """None if no model request is changed."""
-    layers = () if variant is None else variant.interventions
-    changes = [item.asks_model for item in layers if item.asks_model is not None]
-    return ModelChanges(changes) if changes else None
-
-
-def _with_replacement(value: JsonValue, before: str, after: str) -> JsonValue:
-    match value:
-        case str():
-            return value.replace(before, after)
-        case list():
-            return [_with_replacement(item, before, after) for item in value]
-        case dict():
-            return {name: _with_replacement(item, before, after) for name, item in value.items()}
-        case _:
-            return value
-
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024
 _NO_RETRY = {"x-should-retry": "false", "content-type": "application/json"}
@@ -105,10 +58,6 @@ class ModelContext:
     exchange: Exchange
     prompts: Sequence[AgentPrompt] = ()
     """Versions of the agent's prompts, which spans name."""
-    changes: ModelChanges | None = None
-    """What the intervention of a variant changes in the requests; None: nothing."""
-    recorded: Player | None = None
-    """Replays the requests before the first change, if they were recorded."""
 
 
 class ModelHandler:
@@ -156,8 +105,6 @@ class ModelHandler:
     async def _exchanged(self, request: web.BaseRequest, exchange: ModelExchange) -> web.StreamResponse:
         size, large = len(exchange.raw), self._parts.exchange.large
         refused = await large.done(size, lambda: _unreadable(exchange, request.rel_url.raw_query_string))
-        changes = self._parts.changes
-        is_fed = refused is None and changes is not None and changes.apply(exchange)
         if refused is None:
             problem, model = await large.done(size, lambda: (self._problem(exchange), exchange.asked.model))
             refused = problem or self._over_limit(exchange, model or "")
@@ -174,9 +121,6 @@ class ModelHandler:
         source = self._parts.source
         if isinstance(source, Player):
             return await self._replayed(request, exchange, source)
-        fed = self._parts.recorded.play(exchange.key) if is_fed and self._parts.recorded is not None else None
-        if fed is not None and not isinstance(fed, Missed):
-            return await self._given(request, exchange, fed)
         return await source.answer(request, exchange, self._parts.cassette.keep)
 
     def _problem(self, exchange: ModelExchange) -> tuple[ErrorKind, str] | None:
@@ -335,7 +279,6 @@ class RunModels:
     def handler(self, trial: TrialContext) -> ModelHandler:
         """The model endpoints of one trial."""
         keys = RequestKeys(trial.redactor, self._spec.ignore, trial.ledger.ignored)
-        changes = model_changes(trial.request.variant)
         return ModelHandler(
             ModelContext(
                 spec=self._spec,
@@ -344,8 +287,6 @@ class RunModels:
                 cassette=ReplyRecorder(trial.journals.models, keys, trial.redactor, self._spec.provenance),
                 exchange=trial.exchange,
                 prompts=trial.suite.agent_prompts,
-                changes=changes,
-                recorded=None if changes is None else Player(trial.cassette().only("model")),
             )
         )
 

@@ -516,7 +516,7 @@ def blame(subject: StoredSubject, request: BlameRequest, say: Callable[[str], No
             remedy=f"trials that failed: harness report {subject.manifest.run}",
         )
     mode = tool_mode(subject, request.tools)
-    refuse_unforkable(subject.project, subject, mode, say=say)
+    refuse_unforkable(subject, mode, say=say)
     plan = subject.plan(request.options.model_copy(update={"tools": mode}))
     with open_variants(plan, say) as bench:
         search = CauseSearch(subject, request, bench)

@@ -1,7 +1,6 @@
 """A fork: a stored trial played again up to a step, and from there with one change."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -15,72 +14,12 @@ from harness.scoring.alignment import deviations_from_reference
 from harness.scoring.evidence import fed_calls
 from harness.scoring.scorecard import Scorecard
 from harness.suite.cases import FaultSpec
-from harness.suite.interventions import CallEdit, Intervention, Invocation, ModelChange, TextChange, TrialVariant
+from harness.suite.interventions import CallEdit, Intervention, Invocation, TrialVariant
 from harness.suite.models import ToolMode
-from harness.suite.suites import Suite, prompt_texts
+from harness.suite.suites import Suite
 from harness.suite.tool_sources import has_own_state
 from harness.traces.trial import Trial
 from harness.values import Frozen
-
-# A fork by another prompt or another model: what the agent's requests say otherwise from a step on.
-#
-# The agent itself stays as it is, prompts included, so that it does the same up to the step; the gateway replaces the
-# prompt's text in its later requests.
-
-SYSTEM = "system"
-"""The name of the case's own system prompt."""
-
-
-def model_change(subject: StoredSubject, step: int, model: str | None, prompts: Mapping[str, str]) -> ModelChange:
-    """The change of a fork at `step`: `prompts` maps prompts of the agent, or `system`, to their new texts; the name ""
-    stands for the only one that there is.
-
-    Raises UsageError for a suite without a model, an unknown prompt, and one that the agent never sent.
-    """
-    if subject.suite.model is None:
-        raise UsageError(
-            f"suite {subject.suite.name!r} has no model, so that neither its name nor a prompt can be changed",
-            remedy="declare `model:` in the suite, and let the agent ask it through the gateway",
-        )
-    before = [one for one in subject.trial.trajectory.steps if one.index < step]
-    return ModelChange(
-        requests_before=sum(one.model is not None for one in before),
-        model=model,
-        texts=tuple(_text_change(subject, name, text) for name, text in prompts.items()),
-    )
-
-
-def _text_change(subject: StoredSubject, name: str, text: str) -> TextChange:
-    known = _prompts(subject)
-    if not name and len(known) == 1:
-        name = next(iter(known))
-    if name not in known:
-        raise UsageError(
-            f"agent {subject.manifest.agent!r} has no prompt {name!r}" if name else "say which prompt is changed",
-            remedy=f"--prompt NAME=FILE; its prompts: {', '.join(known) or 'none: declare `prompts:` in suite.yaml'}",
-        )
-    was = known[name].strip()
-    if not was or not _was_sent(subject, was):
-        raise UsageError(
-            f"the text of prompt {name!r} does not stand in any request of trial {subject.name} to its model",
-            remedy="a prompt that the agent fills in or shortens cannot be replaced at the gateway: make it an agent"
-            " version of its own, and fork with --agent VERSION",
-        )
-    return TextChange(before=was, after=text.strip())
-
-
-def _prompts(subject: StoredSubject) -> dict[str, str]:
-    """Name -> text, of the agent's declared prompt files and the case's system prompt."""
-    found = {} if subject.case.system is None else {SYSTEM: subject.case.system}
-    return {**prompt_texts(subject.as_it_ran, subject.manifest.agent), **found}
-
-
-def _was_sent(subject: StoredSubject, text: str) -> bool:
-    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
-    sent = json.dumps([span.attributes for span in subject.stored.spans], ensure_ascii=False)
-    # Messages are stored as JSON texts within the attributes.
-    return escaped in sent or json.dumps(escaped, ensure_ascii=False)[1:-1] in sent
-
 
 _DIVERGED = "the replay differs"
 
@@ -103,10 +42,6 @@ class ForkChange:
     """A message of the user after the agent's next reply."""
     fault: FaultSpec | None = None
     """A fault at the step; its tool and its call are filled in."""
-    model: str | None = None
-    """Name of the model that the agent's requests name from the step on."""
-    prompts: Mapping[str, str] = field(default_factory=dict)
-    """Prompt of the agent, or `system` -> the text that is in its place from the step on."""
 
     @property
     def at_call(self) -> bool:
@@ -173,7 +108,7 @@ def fork(subject: StoredSubject, request: ForkRequest, say: Callable[[str], None
     if request.tools is None and mode == "live" and _can_be_sealed(subject.suite):
         mode = "sealed"
     same = request.options.agent is None
-    refuse_unforkable(subject.project, subject, mode, same_agent=same, until=request.step, say=say)
+    refuse_unforkable(subject, mode, same_agent=same, until=request.step, say=say)
     plan = subject.plan(request.options.model_copy(update={"tools": mode, "trials": 1}))
     with open_variants(plan, say) as bench:
         results = bench.run([VariantRequest(case=subject.case, variant=variant)] * request.repeats)
@@ -200,7 +135,8 @@ def _can_be_sealed(suite: Suite) -> bool:
 
 def variant_at(subject: StoredSubject, step: int, change: ForkChange) -> TrialVariant:
     """The variant of a fork. Raises UsageError for a step that does not exist or cannot take the change."""
-    _refuse_empty(change)
+    if change.hint is not None and not change.hint.strip():
+        raise UsageError("--hint is empty", remedy="give it a text, or leave it out")
     steps = [one.index for one in subject.trial.trajectory.steps]
     if step not in steps:
         raise UsageError(
@@ -222,12 +158,6 @@ def variant_at(subject: StoredSubject, step: int, change: ForkChange) -> TrialVa
     own = _intervention(subject, step, change, len(fed))
     layers = subject.interventions if own is None else (*subject.interventions, own)
     return TrialVariant(parent=subject.name, interventions=layers, fed=fed)
-
-
-def _refuse_empty(change: ForkChange) -> None:
-    for option, text in (("--hint", change.hint), ("--with-model", change.model)):
-        if text is not None and not text.strip():
-            raise UsageError(f"{option} is empty", remedy="give it a text, or leave it out")
 
 
 def forked_trial(attempt: int, parent: Trial, step: int, result: VariantResult) -> ForkedTrial:
@@ -273,11 +203,6 @@ def _intervention(subject: StoredSubject, step: int, change: ForkChange, number:
     words += [one.words for one in faults]
     if change.hint is not None:
         words.append("the user gives a hint")
-    asks = None
-    if change.model is not None or change.prompts:
-        asks = model_change(subject, step, change.model, change.prompts)
-        words += [] if change.model is None else [f"the model {change.model} is asked"]
-        words += [f"the prompt {name or 'of the agent'} is another" for name in change.prompts]
     if not words:
         return None
     before = [one for one in subject.trial.trajectory.steps if one.index < step]
@@ -289,7 +214,6 @@ def _intervention(subject: StoredSubject, step: int, change: ForkChange, number:
         faults=faults,
         hint=change.hint,
         replies_before=replies + 1,
-        asks_model=asks,
     )
 
 

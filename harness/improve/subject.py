@@ -1,16 +1,16 @@
 """The stored trial that is run again, and whether it can be."""
 
-from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from harness.cassettes.cassette import cassette_path
-from harness.errors import HarnessError, SnapshotError, UsageError
+from harness.errors import SnapshotError, UsageError
 from harness.runs.determinism import changed_by_agent
 from harness.runs.execution.variants import variant_tool_mode
 from harness.runs.measured_trials import suite_of
@@ -68,11 +68,6 @@ class StoredSubject:
     def folder(self) -> RunFolder:
         """The run folder that the trial is stored in."""
         return RunFolder.open(self.stored.folder.parents[2])
-
-    @property
-    def as_it_ran(self) -> Suite:
-        """The suite whose agent has the values of variables and the versions of prompts that it had in the run."""
-        return as_it_ran(self.project, self.suite, self.manifest)
 
     def plan(self, options: RunOptions) -> RunPlan:
         """The plan of its variants: the same suite, case and agent if the options name no other, and the recorded
@@ -135,115 +130,73 @@ _MOST_NAMES = 8
 """Snapshots of cases whose combinations are compared with the run's digest."""
 
 
-class RunChecks:
-    """What of a stored run can be run again. What its trials share is read once."""
-
-    def __init__(self, project: Path, folder: RunFolder, tools: ToolMode | None = None, *, same_agent: bool = True):
-        """`tools`: who is to answer; None: what the suite has. `same_agent`: the agent must be the one that made the
-        trials, byte for byte.
-        """
-        self._project = project
-        self._folder = folder
-        self._tools = tools
-        self._same_agent = same_agent
-
-    def refusal(self, card: Scorecard) -> Refusal | None:
-        """Why a trial cannot be run again; None: it can. Raises SnapshotError for a damaged snapshot."""
-        manifest = self._folder.manifest
-        if self._folder.suite is not None:
-            return (
-                "it was imported: neither its agent nor the services behind its tools are part of this project",
-                "declare the agent and the tools in a suite, run the case there, and fork that run",
-            )
-        if card.outcome not in MEASURED:
-            return f"it was not measured ({card.outcome})", f"harness run {manifest.suite} --case {card.case_id}"
-        if manifest.agent not in self._suite.agents and manifest.agent not in ("oracle", "nop"):
-            known = ", ".join(self._suite.agents)
-            return f"suite {self._suite.name!r} has no agent {manifest.agent!r} any more", f"it has: {known}"
-        if all(case.id != card.case_id for case in self._suite.cases):
-            return f"suite {self._suite.name!r} has no case {card.case_id!r} any more", "run the suite again"
-        return self._of_tools(card) or self._of_agent(card) or self._of_snapshot(card)
-
-    def _of_tools(self, card: Scorecard) -> Refusal | None:
-        suite = self._suite
-        mode = self._tools or variant_tool_mode(suite)
-        if mode != "replay" or cassette_path(self._project / "cassettes", suite.name, card.case_id).exists():
-            return None
-        record = f"harness record {suite.name} --case {card.case_id}"
-        if variant_tool_mode(suite) == "replay":
-            return "its tools are neither services of the environment nor recorded on a cassette", record
+def _refusal(subject: StoredSubject, tools: ToolMode | None, *, same_agent: bool) -> Refusal | None:
+    """Why the trial cannot be run again; None: it can. Raises SnapshotError for a damaged snapshot."""
+    manifest, card = subject.manifest, subject.card
+    if subject.folder.suite is not None:
         return (
-            "its case has no cassette, from which `--live none` would answer after the step",
-            f"{record}, or use --live {'tools' if variant_tool_mode(suite) == 'live' else 'sealed'}",
+            "it was imported: neither its agent nor the services behind its tools are part of this project",
+            "declare the agent and the tools in a suite, run the case there, and fork that run",
         )
+    if card.outcome not in MEASURED:
+        return f"it was not measured ({card.outcome})", f"harness run {manifest.suite} --case {card.case_id}"
+    if manifest.agent not in subject.suite.agents and manifest.agent not in ("oracle", "nop"):
+        known = ", ".join(subject.suite.agents)
+        return f"suite {subject.suite.name!r} has no agent {manifest.agent!r} any more", f"it has: {known}"
+    without = _without_answers(subject, tools)
+    return without or (_other_agent(subject) if same_agent else None) or _other_snapshot(subject)
 
-    def _of_agent(self, card: Scorecard) -> Refusal | None:
-        manifest = self._folder.manifest
-        if not self._same_agent or self._agent_digest == manifest.agent_digest:
-            return None
-        return (
-            f"agent {manifest.agent!r} has changed since run {manifest.run!r}, so that its trials cannot be played"
-            " again",
-            f"run it again: harness run {manifest.suite} --agent {manifest.agent} --case {card.case_id}",
-        )
 
-    def _of_snapshot(self, card: Scorecard) -> Refusal | None:
-        manifest, own = self._folder.manifest, self._own_snapshots
-        name = next(case.snapshot for case in self._suite.cases if case.id == card.case_id) or self._suite.snapshot
-        self._verified(name)
-        if any(case.task_folder is not None for case in self._suite.cases) or len(own) > _MOST_NAMES:
-            return None  # the run's digest covers more than snapshots, or too many of them
-        if manifest.snapshot_digest in self._known_digests:
-            return None
-        return (
-            f"the snapshot {self._suite.environment}/{self._suite.snapshot} has changed since run {manifest.run!r}, so"
-            " that its services would hold another state",
-            f"restore it from version control, or run again: harness run {manifest.suite} --agent {manifest.agent}"
-            f" --case {card.case_id}",
-        )
+def _without_answers(subject: StoredSubject, tools: ToolMode | None) -> Refusal | None:
+    suite, case = subject.suite, subject.case.id
+    mode = tools or variant_tool_mode(suite)
+    if mode != "replay" or cassette_path(subject.project / "cassettes", suite.name, case).exists():
+        return None
+    record = f"harness record {suite.name} --case {case}"
+    if variant_tool_mode(suite) == "replay":
+        return "its tools are neither services of the environment nor recorded on a cassette", record
+    return (
+        "its case has no cassette, from which `--live none` would answer after the step",
+        f"{record}, or use --live {'tools' if variant_tool_mode(suite) == 'live' else 'sealed'}",
+    )
 
-    @cached_property
-    def _suite(self) -> Suite:
-        return suite_of(self._project, self._folder)
 
-    @cached_property
-    def _agent_digest(self) -> str:
-        manifest = self._folder.manifest
-        suite = as_it_ran(self._project, self._suite, manifest)
-        return open_agent(suite, manifest.agent, self._project / ".harness" / "agents").digest
+def _other_agent(subject: StoredSubject) -> Refusal | None:
+    manifest = subject.manifest
+    suite = as_it_ran(subject.project, subject.suite, manifest)
+    if open_agent(suite, manifest.agent, subject.project / ".harness" / "agents").digest == manifest.agent_digest:
+        return None
+    return (
+        f"agent {manifest.agent!r} has changed since run {manifest.run!r}, so that its trials cannot be played again",
+        f"run it again: harness run {manifest.suite} --agent {manifest.agent} --case {subject.case.id}",
+    )
 
-    @cached_property
-    def _own_snapshots(self) -> dict[str, str]:
-        """Name -> digest, of the snapshots that cases name; those that are damaged are left out."""
-        found: dict[str, str] = {}
-        for name in sorted({case.snapshot for case in self._suite.cases if case.snapshot is not None}):
-            try:
-                found[name] = self._verified(name)
-            except SnapshotError:
-                continue
-        return found
 
-    @cached_property
-    def _known_digests(self) -> set[str]:
-        """The digests that a run of today's snapshots could have had: cases may have been added since, with theirs."""
-        whole, own = self._verified(self._suite.snapshot), self._own_snapshots
-        chosen = (names for count in range(1, len(own) + 1) for names in combinations(own, count))
-        cases: list[dict[str, JsonValue]] = [{name: own[name] for name in names} for names in chosen]
-        return {whole, *(digest_of({"snapshot": whole, "cases": one}) for one in cases)}
-
-    def _verified(self, name: str | None) -> str:
-        """The digest of a snapshot, compared with the files on the disk. Raises SnapshotError."""
-        if name not in self._digests:
-            self._digests[name] = SnapshotStore(self._project).load(self._suite.environment, name).digest
-        return self._digests[name]
-
-    @cached_property
-    def _digests(self) -> dict[str | None, str]:
-        return {}
+def _other_snapshot(subject: StoredSubject) -> Refusal | None:
+    suite, manifest = subject.suite, subject.manifest
+    store, own = SnapshotStore(subject.project), dict[str, str]()
+    verified = cache(lambda name: store.load(suite.environment, name).digest)
+    verified(subject.case.snapshot or suite.snapshot)
+    for name in sorted({case.snapshot for case in suite.cases if case.snapshot is not None}):
+        with suppress(SnapshotError):  # of another case: this trial does not need it
+            own[name] = verified(name)
+    if any(case.task_folder is not None for case in suite.cases) or len(own) > _MOST_NAMES:
+        return None  # the run's digest covers more than snapshots, or too many of them
+    # Cases may have been added since, with snapshots of their own.
+    whole = verified(suite.snapshot)
+    chosen = (names for count in range(1, len(own) + 1) for names in combinations(own, count))
+    cases: list[dict[str, JsonValue]] = [{name: own[name] for name in names} for names in chosen]
+    if manifest.snapshot_digest in {whole, *(digest_of({"snapshot": whole, "cases": one}) for one in cases)}:
+        return None
+    return (
+        f"the snapshot {suite.environment}/{suite.snapshot} has changed since run {manifest.run!r}, so that its"
+        " services would hold another state",
+        f"restore it from version control, or run again: harness run {manifest.suite} --agent {manifest.agent}"
+        f" --case {subject.case.id}",
+    )
 
 
 def refuse_unforkable(
-    project: Path,
     subject: StoredSubject,
     tools: ToolMode | None = None,
     *,
@@ -258,24 +211,21 @@ def refuse_unforkable(
     byte for byte. `until`: the step up to which the agent has to repeat itself; None: to the end. `say` receives what
     makes the result doubtful.
     """
-    folder = subject.folder
-    why = RunChecks(project, folder, tools, same_agent=same_agent).refusal(subject.card)
+    why = _refusal(subject, tools, same_agent=same_agent)
     if why is not None:
         raise UsageError(f"trial {subject.name} cannot be run again: {why[0]}", remedy=why[1])
     if subject.manifest.suite_digest != subject.suite.digest:
         say(f"suite {subject.suite.name!r} has changed since run {subject.manifest.run!r}: it is checked as it is now")
     if same_agent and subject.manifest.model_mode in ("none", "replay"):  # a live model differs by itself
-        _tell_not_deterministic(subject, folder, until, say)
+        _tell_not_deterministic(subject, until, say)
 
 
-def _tell_not_deterministic(
-    subject: StoredSubject, folder: RunFolder, until: int | None, say: Callable[[str], None]
-) -> None:
+def _tell_not_deterministic(subject: StoredSubject, until: int | None, say: Callable[[str], None]) -> None:
     """Tells if other attempts of the run show that the agent does otherwise each time."""
     own = subject.trial
     others = [
         one.trial.trajectory
-        for one in folder.trials()
+        for one in subject.folder.trials()
         if one.trial.case_id == own.case_id and one.trial.attempt != own.attempt and one.trial.outcome in MEASURED
     ]
     found = [step for one in others if (step := changed_by_agent(own.trajectory, one)) is not None]
@@ -286,17 +236,3 @@ def _tell_not_deterministic(
             f" {subject.manifest.run!r} do something else at step {min(early)} or later after the same answers, so"
             " that this may end at the first difference; pin what it draws from (a seed, `clock:` or --live none)"
         )
-
-
-def forkable(project: Path, folder: RunFolder) -> tuple[int, Counter[str]]:
-    """How many trials of a run can be run again, and for how many each reason forbids it."""
-    reasons: Counter[str] = Counter()
-    possible, checks = 0, RunChecks(project, folder)
-    for card in folder.scorecards():
-        try:
-            why = checks.refusal(card)
-        except HarnessError as error:
-            why = (f"its snapshot cannot be restored: {error.message}", "")
-        possible += why is None
-        reasons.update(() if why is None else (why[0],))
-    return possible, reasons

@@ -55,26 +55,6 @@ class CallEdit(Frozen):
         return self
 
 
-class TextChange(Frozen):
-    """One text that is replaced wherever it is in a request."""
-
-    before: str = Field(min_length=1)
-    """The text as the agent sends it."""
-    after: str
-    """What is sent in its place."""
-
-
-class ModelChange(Frozen):
-    """What a model is asked otherwise, from one request on."""
-
-    requests_before: int = Field(ge=0)
-    """So many requests are not changed; they are answered as they were recorded, if they were."""
-    model: str | None = None
-    """Name of the model that is asked instead; None: the one that the agent names."""
-    texts: tuple[TextChange, ...] = ()
-    """Texts of prompts."""
-
-
 class Intervention(Frozen):
     """One change of a trial. All parts are applied together."""
 
@@ -96,8 +76,6 @@ class Intervention(Frozen):
     """A message of the user, sent after the replies that are counted in `replies_before`."""
     replies_before: int = Field(default=1, ge=1)
     """So many replies of the agent come before the hint."""
-    asks_model: ModelChange | None = None
-    """Another model, or other prompts, in the agent's requests to its model."""
 
 
 class FedCall(Frozen):

@@ -81,8 +81,6 @@ STEP_KIND: Final = "harness.step"
 """`turn` (a message of the user), `reply` (a message of the agent), `tool` (a call), `model` (a request to a model),
 `probe` (the harness's own read), `page` (a request of a page in the trial's browser).
 """
-UNCHANGED_SYSTEM: Final = "harness.intervention.unchanged_system"
-"""The system prompt that the agent sent, if an intervention sent another in its place."""
 TURN: Final = "turn"
 REPLY: Final = "reply"
 TOOL: Final = "tool"

@@ -56,7 +56,7 @@ class Agents:
         agent = self._by_parent(span) or self._by_time(span)
         if agent is not None or span.span_id in self._self_reported_drafts:
             return agent or self._main
-        system = span.attributes.get(names.UNCHANGED_SYSTEM) or span.attributes.get(names.SYSTEM)
+        system = span.attributes.get(names.SYSTEM)
         prompt = re.sub(r"\d+", "", str(system or ""))[:_KNOWN_BY]
         number = len(self._identities) + 1
         return self._identities.setdefault(prompt, self._main if number == 1 else f"{self._main}/{number}")

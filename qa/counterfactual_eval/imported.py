@@ -1,4 +1,4 @@
-"""Imported trials: for how many a fork is possible at all, and what each verb says of the others.
+"""Imported trials: what `fork` and `blame` say of them.
 
     python -m qa.counterfactual_eval.imported
 
@@ -12,7 +12,6 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from harness.improve.subject import forkable
 from harness.runs.store.folder import RunFolder
 from tests.real_data import FOLDER
 
@@ -39,7 +38,7 @@ def main() -> None:
     files = sorted((FOLDER / "tau2").glob("*.json"))
     if not files:
         raise SystemExit(f"no files in {FOLDER / 'tau2'}: HARNESS_REAL_DATA names the folder of the data")
-    possible, trials, reasons, said = 0, 0, Counter[str](), Counter[str]()
+    said = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder)
         for number, path in enumerate(files):
@@ -47,17 +46,10 @@ def main() -> None:
             done = harness(project, "import", "tau2", str(path), "--run-name", run)
             if not (project / "runs" / run).is_dir():
                 raise SystemExit(f"{path.name}: {done.stderr}")
-            stored = RunFolder.open(project / "runs" / run)
-            count, why = forkable(project, stored)
-            cards = stored.scorecards()
-            possible, trials = possible + count, trials + len(cards)
-            reasons.update(why)
+            cards = RunFolder.open(project / "runs" / run).scorecards()
             failed = next((card for card in cards if card.success is False), cards[0])
             said.update(refused(project, run, failed.case_id))
-            print(f"{path.name:46}{len(cards):5} trials, {count} can be forked", flush=True)
-    print(f"\n{possible} of {trials} imported trials can be forked")
-    for reason, count in reasons.most_common():
-        print(f"  {count:5}  {reason}")
+            print(f"{path.name:46}{len(cards):5} trials", flush=True)
     for words, count in said.most_common():
         print(f"  said {count} times: {words}")
 

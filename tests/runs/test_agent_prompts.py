@@ -122,7 +122,7 @@ def test_a_trial_can_be_forked_with_its_versions_when_a_label_moves(project: Pat
     run(project, "r")
     assert 0 == typed(project, "judge", "prompts", "greeting@2", "--label", "production")[0]
     subject = open_subject(project, "r", "a")
-    refuse_unforkable(project, subject)
+    refuse_unforkable(subject)
     assert ["first version"] == [one.text for one in subject.plan(RunOptions(sandbox="local")).suite.agent_prompts]
 
 

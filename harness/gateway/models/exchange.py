@@ -85,8 +85,6 @@ class ModelExchange:
     error: tuple[str, str] | None = None
     """Why the gateway itself rejected the request: type and message."""
     nearest: tuple[JsonObject, ...] = ()
-    unchanged_body: JsonObject | None = None
-    """The request as the agent sent it, if an intervention changed it; None: it was not changed."""
     _read: tuple[JsonObject, RequestContent] | None = field(default=None, repr=False, compare=False)
     """A body and its parsed content. No body is changed in place."""
     _heard: tuple[bytes, Said, Replied] | None = field(default=None, repr=False, compare=False)
@@ -105,12 +103,6 @@ class ModelExchange:
     def path(self) -> str:
         """The path to send."""
         return self.endpoint.path_for(self.asked.model)
-
-    @property
-    def unchanged_system(self) -> JsonValue:
-        """The system prompt that the agent sent, if an intervention changed the request."""
-        wire = self.endpoint.wire
-        return None if wire is None or self.unchanged_body is None else wire.asked(self.unchanged_body).system
 
     @property
     def asked(self) -> RequestContent:
@@ -198,7 +190,6 @@ def exchange_span(
         names.SYSTEM: asked.system,
         names.PROMPT_NAME: None if prompt is None else prompt.name,
         names.PROMPT_VERSION: None if prompt is None else prompt.version,
-        names.UNCHANGED_SYSTEM: exchange.unchanged_system,
         names.INPUT_MESSAGES: list(asked.messages) if exchange.endpoint.wire is not None else None,
         names.OUTPUT_MESSAGES: None if replied.message is None else [replied.message],
         names.TOOL_DEFINITIONS: list(asked.tools) or None,

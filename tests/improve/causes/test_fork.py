@@ -81,10 +81,8 @@ def test_a_fault_strikes_at_the_step(basics: Walk) -> None:
         (("--at", "0", "--drop"), "makes no tool call"),
         (("--at", "2", "--drop", "--oracle"), "change the same call"),
         (("--at", "3", "--call", "book_rom"), "has no tool 'book_rom'"),
-        ((), "add --at STEP"),
         (("--at", "3", "--hint", ""), "--hint is empty"),
         (("--at", "3", "--hint", " \n"), "--hint is empty"),
-        (("--at", "3", "--with-model", ""), "--with-model is empty"),
         (("--at", "3", "--attempt", "2"), "its attempts at the case: 1"),
     ],
 )
@@ -153,20 +151,15 @@ def test_a_case_without_a_cassette_is_refused_where_one_has_to_answer(basics: Wa
 
 
 @pytest.mark.slow
-def test_a_run_whose_agent_has_changed_counts_no_trial_that_can_be_forked(basics: Walk) -> None:
+def test_a_trial_whose_agent_has_changed_is_refused(basics: Walk) -> None:
     program = basics.folder / "suites" / "basics" / "agents" / "good" / "agent.py"
     before = program.read_text()
     program.write_text(f"{before}\n# another one")
     try:
-        found = json.loads(basics("fork", "good", "--json").stdout)
+        refused = basics("fork", "good", CASE, *LOCAL, "--at", "2", status=2).stderr
     finally:
         program.write_text(before)
-    assert (0, [1]) == (found["possible"], list(found["refused"].values()))
-
-
-@pytest.mark.slow
-def test_how_many_trials_can_be_forked_is_said_without_running_one(basics: Walk) -> None:
-    assert {"possible": 1, "refused": {}} == json.loads(basics("fork", "good", "--json").stdout)
+    assert "agent 'good' has changed since run 'good'" in " ".join(refused.split())
 
 
 @pytest.mark.slow
