@@ -31,7 +31,6 @@ from harness.suite.suites import Suite
 
 _PLACES: Final[Mapping[str, str]] = {
     "api": "harness.scoring.verifiers.probes:Api",
-    "check_answer": "harness.scoring.verifiers.answers:CheckAnswer",
     "command": "harness.scoring.verifiers.files:Command",
     "criterion": "harness.scoring.verifiers.answers:CriterionMet",
     "dom": "harness.scoring.verifiers.dom:Dom",
@@ -45,7 +44,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "no_failure": "harness.scoring.verifiers.calls:NoFailure",
     "reference_state": "harness.scoring.verifiers.reference_state:EqualsReferenceState",
     "reward": "harness.scoring.verifiers.answers:Reward",
-    "rules": "harness.scoring.verifiers.rules:Rules",
+    "rules": "harness.scoring.verifiers.calls:Rules",
     "sql": "harness.scoring.verifiers.probes:Sql",
     "state": "harness.scoring.verifiers.probes:State",
     "task_tests": "harness.scoring.verifiers.files:TaskTests",

@@ -220,7 +220,7 @@ checks:
   - {name: c, verifier: json_schema, with: {schema: {type: object, properties: {a: {pattern: "^x*$"}}}}}
   - {name: d, verifier: required_tools, with: {tools: [look]}}
   - {name: e, verifier: forbidden_tools, with: {tools: [add]}}
-  - {name: f, verifier: trajectory, with: {calls: [{id: a, tool: look}], minefields: [{tool: add}]}}
+  - {name: f, verifier: trajectory, with: {calls: [{id: a, tool: look}]}}
   - {name: g, verifier: max_tokens, with: {limit: 5}}
   - {name: h, verifier: state, with: {probe: order, equals: {a: 1}}}
   - {name: i, verifier: files, with: {added: ["*.txt"], content: {"/work/a.txt": {contains: "x"}}}}

@@ -21,8 +21,8 @@ from harness.judging.questions import JudgeFailed, read_answer
 from harness.judging.rubrics import Criterion
 from harness.sandbox.control import Control, LauncherRefusal
 from harness.sandbox.inside.wire import pack
+from harness.scoring.verifiers.calls import Rules
 from harness.scoring.verifiers.probes import PathRule
-from harness.scoring.verifiers.rules import Rules
 from harness.suite.models import ModelSpec
 from harness.suite.tools import HttpRoute, ToolSpec
 from harness.traces.projection import trajectory_from

@@ -79,7 +79,7 @@ REFUSED = [
     (_check("evil.py:Check"), "evil.py:Check"),
     (_check("evil:Check"), "evil:Check"),
     (_check("an-entry-point"), "an-entry-point"),
-    (_check("check_answer", function="evil.py:accepts"), "evil.py:accepts"),
+    (_check("final_answer", function="evil.py:accepts"), "evil.py:accepts"),
     ({"metrics": ["evil.py:Check"]}, "metrics: evil.py:Check"),
     ({"servers": PYTHON}, "server 's'"),
     ({"servers": PROGRAM}, "server 's'"),

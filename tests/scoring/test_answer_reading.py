@@ -104,7 +104,7 @@ def test_a_number_is_read_as_a_careful_reader_does(evidence: Build, number: floa
 def test_a_text_is_read_as_a_careful_reader_does(
     evidence: Build, rule: dict[str, Any], answer: str, right: bool
 ) -> None:
-    assert VERIFIERS["check_answer"].model_validate(rule).verify(evidence(answer=answer))[0] is right
+    assert VERIFIERS["final_answer"].model_validate(rule).verify(evidence(answer=answer))[0] is right
 
 
 @pytest.mark.parametrize(("value", "answer", "right"), VALUES)

@@ -73,7 +73,6 @@ def test_an_invented_tool_is_found_by_its_name_alone() -> None:
         ("json_schema", {"schema": {}, "of": "file", "file": "a"}, set()),
         ("trajectory", {"mode": "strict"}, {"arguments"}),
         ("trajectory", {"mode": "strict", "arguments": "ignore"}, set()),
-        ("trajectory", {"mode": "strict", "arguments": "ignore", "minefields": [{"tool": "search"}]}, {"arguments"}),
         ("required_tools", {}, set()),
         ("no_failure", {"failure": "loop_trap"}, {*get_args(Content)}),
     ],

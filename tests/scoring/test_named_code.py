@@ -16,10 +16,10 @@ from harness.suite.suites import Suite
         ({"checks": [{"name": "k", "verifier": "final_answer"}], "metrics": ["steps"]}, ()),
         ({"checks": [{"name": "k", "verifier": "checks.py:Own"}]}, ("check 'k': checks.py:Own",)),
         (
-            {"checks": [{"name": "k", "verifier": "check_answer", "with": {"function": "f.py:g"}}] * 2},
+            {"checks": [{"name": "k", "verifier": "final_answer", "with": {"function": "f.py:g"}}] * 2},
             ("check 'k': f.py:g",),
         ),
-        ({"checks": [{"name": "k", "verifier": "check_answer", "with": {"function": None}}]}, ()),
+        ({"checks": [{"name": "k", "verifier": "final_answer", "with": {"function": None}}]}, ()),
         ({"metrics": ["m.py:M", "r.py:R"]}, ("metrics: m.py:M", "metrics: r.py:R")),
         ({"servers": {"s": {"python": "s.py"}}}, ("server 's'",)),
         ({"servers": {"s": {"tool_source": "own"}}}, ("server 's'",)),

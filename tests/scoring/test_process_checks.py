@@ -10,8 +10,8 @@ from harness.errors import UsageError
 from harness.scoring.evidence import Evidence
 from harness.scoring.registry import VERIFIERS
 from harness.scoring.scorer import build_scorer, score_trial
+from harness.scoring.verifiers.calls import Rules
 from harness.scoring.verifiers.probes import PathRule
-from harness.scoring.verifiers.rules import Rules
 from harness.suite.cases import CheckSpec
 from harness.suite.paths import strict_path
 from harness.suite.suites import Suite
@@ -108,14 +108,6 @@ def test_partial_credit_is_the_share_of_what_was_asked_and_made(evidence: Build)
     assert verdict("trajectory", evidence([FIND, LOOK], {"reference": CHAIN}), at_least=0.8)[0] is True
 
 
-def test_a_minefield_outweighs_everything(evidence: Build) -> None:
-    made = evidence([*ALL, ("close", {})], {"reference": CHAIN})
-    assert verdict("trajectory", made, extra="any")[0] is True
-    passed, reason, seen = verdict("trajectory", made, extra="any", minefields=[{"tool": "close"}])
-    assert (passed, reason, seen) == (False, "close was called, which is a minefield", {"credit": 0.0})
-    assert verdict("trajectory", made, extra="any", minefields=[{"tool": "add", "arguments": {"item": "ham"}}])[0]
-
-
 def test_without_a_reference_the_way_cannot_be_told(evidence: Build) -> None:
     assert verdict("trajectory", evidence(ALL))[0] is None
 
@@ -177,10 +169,10 @@ def test_plans_are_events(evidence: Build) -> None:
         ),
         ({"name": "k", "verifier": "rules", "with": {"rules": ["fnid before add"]}}, "names 'fnid', which is neither"),
         ({"name": "k", "verifier": "trajectory", "with": {"mode": "loose"}}, "field 'with.mode'"),
-        ({"name": "k", "verifier": "trajectory", "with": {"minefields": [{"tool": "x"}]}}, "x is none of the suite's"),
+        ({"name": "k", "verifier": "trajectory", "with": {"only": {"x": []}}}, "x is none of the suite's"),
         ({"name": "k", "verifier": "required_tools", "with": {"tools": ["x"]}}, "x is none of the suite's tools"),
         ({"name": "k", "verifier": "max_tokens", "with": {"limit": 0}}, "field 'with.limit'"),
-        ({"name": "k", "verifier": "check_answer", "with": {"function": "absent.py:f"}}, "there is no file"),
+        ({"name": "k", "verifier": "final_answer", "with": {"function": "absent.py:f"}}, "there is no file"),
     ],
 )
 def test_a_wrong_process_check_is_refused_before_anything_runs(
@@ -239,7 +231,7 @@ def test_an_answer_is_judged_by_a_function_and_by_the_rules_beside_it(
     (tmp_path / "own.py").write_text(FUNCTIONS)
 
     def passed(answer: Any, **parameters: Any) -> tuple[bool | None, str]:
-        check = CheckSpec.model_validate({"name": "k", "verifier": "check_answer", "with": parameters})
+        check = CheckSpec.model_validate({"name": "k", "verifier": "final_answer", "with": parameters})
         card = score_trial(evidence(answer=answer, case={"expected_output": "4"}), suite(checks=(check,)))
         return card.verdicts[0].passed, card.verdicts[0].reason
 

@@ -22,10 +22,12 @@ from harness.values import Frozen, JsonObject
 
 
 class FinalAnswer(ProseRule):
-    """Rules on the last reply. Without any rule it is compared with the case's `expected_output`.
+    """Rules on the last reply, and a function. Without either it is compared with the case's `expected_output`.
 
     An `expected_output` that is a text must be the whole answer; a number must be the answer's number; an object or a
-    list must be its JSON value. A missing answer fails; without a rule and an expected output the check is undecided.
+    list must be its JSON value. The function is called with the answer and the case's `expected_output`, and gives a
+    truth value, or one with a reason; rules beside it must hold too. A missing answer fails; without a rule, a function
+    and an expected output the check is undecided.
     """
 
     version: ClassVar[str] = "2"
@@ -40,15 +42,34 @@ class FinalAnswer(ProseRule):
     no numbers, and a range is neither of its ends."""
     json_value: JsonValue = Field(default=None, alias="json")
     """The answer as JSON: the text is parsed if it is JSON, or has it in its only code fence."""
+    function: str | None = Field(default=None, pattern=r"^.+:[A-Za-z_]\w*$")
+    """`file.py:name` in the suite's folder, or `module:name`; None applies only the rules."""
+    _loaded: Callable[..., Any] | None = PrivateAttr(default=None)
+
+    def problem_in(self, suite: Suite) -> str | None:
+        """Explains why this check cannot work in its suite; None if it can. Loads the function."""
+        if self.function is None:
+            return None
+        try:
+            found = find_object("answer check", self.function, {}, folder=suite.folder)
+        except UsageError as error:
+            return f"with.function: {error.message}"
+        if not callable(found):
+            return f"with.function: {self.function!r} is not a function"
+        self._loaded = found
+        return None
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         answer = evidence.trial.trajectory.final_output
-        rule = self if self._has_rule else self._expected_answer(evidence.case.expected_output)
+        by_case = not self._has_rule and self.function is None
+        rule = self._expected_answer(evidence.case.expected_output) if by_case else self
         if rule is None:
             return None, "neither the check nor the case says what the answer should be", {}
         if answer is None:
             return False, "the agent gave no final answer", {}
         problem = rule._problem_with(answer)
+        if problem is None and self.function is not None:
+            return self._by_function(evidence)
         return problem is None, "the answer is as expected" if problem is None else problem, {"answer": answer}
 
     @property
@@ -89,54 +110,6 @@ class FinalAnswer(ProseRule):
                 pass
         return any(number_fits(one, self.number or 0, self.tolerance) for one in found)
 
-
-def _answer_as_json(answer: JsonValue) -> JsonValue:
-    if not isinstance(answer, str):
-        return answer
-    try:
-        return answered_json(answer)
-    except ValueError:
-        return answer
-
-
-class CheckAnswer(FinalAnswer):
-    """As `final_answer` (`equals`, `contains`, `regex`, `number` with `tolerance`, `json`), and `function`.
-
-    The function is `file.py:name` in the suite's folder, or `module:name`. It is called with the answer and the case's
-    `expected_output` and gives a truth value, or one with a reason. Rules beside it must hold too. No answer fails.
-    """
-
-    version: ClassVar[str] = "2"
-
-    function: str | None = Field(default=None, pattern=r"^.+:[A-Za-z_]\w*$")
-    """`file.py:name` in the suite's folder, or `module:name`; None applies only the rules."""
-    _loaded: Callable[..., Any] | None = PrivateAttr(default=None)
-
-    def problem_in(self, suite: Suite) -> str | None:
-        """Explains why this check cannot work in its suite; None if it can. Loads the function."""
-        if self.function is None:
-            return None
-        try:
-            found = find_object("answer check", self.function, {}, folder=suite.folder)
-        except UsageError as error:
-            return f"with.function: {error.message}"
-        if not callable(found):
-            return f"with.function: {self.function!r} is not a function"
-        self._loaded = found
-        return None
-
-    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
-        if self.function is None:
-            return super().verify(evidence)
-        answer = evidence.trial.trajectory.final_output
-        if answer is None:
-            return False, "the agent gave no final answer", {}
-        if self._has_rule:
-            passed, reason, seen = super().verify(evidence)
-            if passed is not True:
-                return passed, reason, seen
-        return self._by_function(evidence)
-
     def _by_function(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         if self._loaded is None:
             return None, f"{self.function} was not loaded: a check is made ready by its suite", {}
@@ -147,6 +120,15 @@ class CheckAnswer(FinalAnswer):
             return None, f"{self.function} gave {type(passed).__name__}, no truth value", {"answer": answer}
         words = "accepts the answer" if passed else "cannot tell" if passed is None else "refuses the answer"
         return passed, str(reason) or f"{self.function} {words}", {"answer": answer}
+
+
+def _answer_as_json(answer: JsonValue) -> JsonValue:
+    if not isinstance(answer, str):
+        return answer
+    try:
+        return answered_json(answer)
+    except ValueError:
+        return answer
 
 
 _SHOWN = 300

@@ -1,5 +1,5 @@
-"""Checks of the calls: against the reference, required and forbidden tools, the budget, a failure mode that was
-diagnosed before.
+"""Checks of the calls: against the reference, required and forbidden tools, the budget, declared rules of the process,
+a failure mode that was diagnosed before.
 """
 
 from collections import Counter
@@ -7,17 +7,18 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 
 from harness.scoring.arguments import call_key, compared_arguments, key_of, keys_of_variants
 from harness.scoring.evidence import Evidence
 from harness.scoring.findings.facts import diagnose
-from harness.scoring.json_values import differences, equality_key, json_contains
+from harness.scoring.json_values import differences, equality_key
 from harness.scoring.metrics.efficiency import Tokens
 from harness.scoring.reference_calls import match_calls, neutral_calls
+from harness.scoring.rules.events import EVENTS, row_of
+from harness.scoring.rules.language import parsed_rule
 from harness.scoring.scorecard import Failure, Kind, OwnKind
 from harness.suite.cases import Case, ReferenceCall
-from harness.suite.interventions import Invocation
 from harness.suite.suites import Suite
 from harness.suite.tools import ToolSpec
 from harness.traces.trajectory import Content, ToolCall
@@ -43,8 +44,8 @@ class TrajectoryVerifier(Frozen):
     looking around (`neutral`: ordered, superset, dag), or anything (`any`). Looking around is an allowed reading tool
     that the reference does not call, without repeated calls between two writes; a loop does not count.
 
-    The credit is 2 x pairs / (calls that count + reference calls), for `subset` pairs / calls that count; 0 if a
-    minefield was met. The check passes if everything holds, or if the credit reaches `at_least`.
+    The credit is 2 x pairs / (calls that count + reference calls), for `subset` pairs / calls that count. The check
+    passes if everything holds, or if the credit reaches `at_least`.
     """
 
     version: ClassVar[str] = "2"
@@ -59,15 +60,13 @@ class TrajectoryVerifier(Frozen):
     """Tool -> the arguments that matter; the others of that tool are not compared."""
     extra: Extra | None = None
     """Which other calls are allowed; None selects the mode's default."""
-    minefields: tuple[Invocation, ...] = ()
-    """Calls that must never be made, with at least these arguments; one of them fails the check."""
     at_least: float = Field(default=1.0, gt=0, le=1)
     """The credit from which on the check passes; 0 to 1."""
 
     @property
     def reads(self) -> frozenset[Content]:
         """None if names of tools alone are compared."""
-        return frozenset() if self.arguments == "ignore" and not self.minefields else frozenset({"arguments"})
+        return frozenset() if self.arguments == "ignore" else frozenset({"arguments"})
 
     @model_validator(mode="after")
     def _calls_are_a_dag(self) -> "TrajectoryVerifier":
@@ -78,7 +77,7 @@ class TrajectoryVerifier(Frozen):
     def problem_in(self, suite: Suite) -> str | None:
         """Explains why this check cannot work in its suite; None if it can."""
         known = {tool.name for tool in suite.tools}
-        named = {call.tool for call in self.calls or ()} | {one.tool for one in self.minefields} | set(self.only)
+        named = {call.tool for call in self.calls or ()} | set(self.only)
         unknown = sorted(named - known)
         return f"with: {', '.join(unknown)} is none of the suite's tools" if unknown and known else None
 
@@ -86,12 +85,6 @@ class TrajectoryVerifier(Frozen):
         reference = self.calls if self.calls is not None else evidence.case.reference
         if reference is None:
             return None, "neither the check nor the case has reference calls", {}
-        hit = next((call for call in evidence.made_calls if self._is_mine(call)), None)
-        if hit is not None:
-            return False, f"{hit.name} was called, which is a minefield", {"credit": 0.0}
-        return self._result(evidence, reference)
-
-    def _result(self, evidence: Evidence, reference: Sequence[ReferenceCall]) -> tuple[bool | None, str, JsonObject]:
         tools = {tool.name: tool for tool in evidence.tools}
         key = partial(self._key, tools)
         wanted = [key(call.tool, call.arguments) for call in reference]
@@ -200,12 +193,6 @@ class TrajectoryVerifier(Frozen):
         """The arguments that matter by `only`."""
         kept = self.only.get(name)
         return arguments if kept is None else {key: value for key, value in arguments.items() if key in kept}
-
-    def _is_mine(self, call: ToolCall) -> bool:
-        return any(
-            mine.tool == call.name and (not mine.arguments or json_contains(call.arguments, mine.arguments))
-            for mine in self.minefields
-        )
 
 
 def _differing(found: JsonObject, expected: JsonObject) -> list[str]:
@@ -375,3 +362,45 @@ class NoFailure(Frozen):
         first = found[0]
         where = "" if first.origin_step is None else f" from step {first.origin_step}"
         return False, f"{first.kind}{where}: {first.evidence}", {"found": [one.kind for one in found]}
+
+
+class Rules(Frozen):
+    """`rules` in a short notation, each of which must hold.
+
+    `A before B`: wherever B happens, A has happened earlier (when B never happens it holds). `never A after B`; `never
+    A before B`: no A until the first B. `require A`, `require A 2 times`; `A at most 2 times`; `never A`.
+    `harness.scoring.rules` lists the events and all forms. The credit is the share of rules that hold.
+    """
+
+    version: ClassVar[str] = "6"
+    reads: ClassVar[frozenset[Content]] = frozenset({"answer", "messages", "arguments"})
+
+    rules: tuple[str, ...] = Field(min_length=1)
+    """Process rules, each a line in the words above; all of them must hold."""
+
+    @field_validator("rules")
+    @classmethod
+    def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            parsed_rule(text)
+        return value
+
+    def problem_in(self, suite: Suite) -> str | None:
+        """Explains why this check cannot work in its suite; None if it can."""
+        known = {tool.name for tool in suite.tools} | EVENTS
+        for text in self.rules:
+            for named in parsed_rule(text).names:
+                if not named.only_call and named.name not in known:
+                    return (
+                        f"with.rules: {text!r} names {named.name!r}, which is neither a tool of the suite nor an event "
+                        f"({', '.join(sorted(EVENTS))}); a tool of the agent's own is tool:{named.name}"
+                    )
+        return None
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        row = row_of(evidence)
+        kept = {text: parsed_rule(text).kept(row) for text in self.rules}
+        broken = {text: one.reason for text, one in kept.items() if one.state == "broken"}
+        words = "; ".join(f"{text!r}: {reason}" for text, reason in broken.items())
+        credit = 1 - len(broken) / len(kept)
+        return not broken, words or f"all {len(kept)} rules hold", {"credit": credit, "broken": [*broken]}

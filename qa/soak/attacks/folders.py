@@ -228,7 +228,7 @@ def _naming_code(here: Project, missing: list[str], scale: float) -> Row:
     ways: dict[str, dict[str, Any]] = {
         "verifier": {"checks": [{"name": "k", "verifier": "evil.py:Check"}]},
         "module": {"checks": [{"name": "k", "verifier": "evil:Check"}]},
-        "function": {"checks": [{"name": "k", "verifier": "check_answer", "with": {"function": "evil.py:accepts"}}]},
+        "function": {"checks": [{"name": "k", "verifier": "final_answer", "with": {"function": "evil.py:accepts"}}]},
         "metric": {"metrics": ["evil.py:Check"]},
         "server": {"servers": {"s": {"python": "evil.py"}}},
         "program": {"servers": {"s": {"mcp": {"command": ["touch", "{marker}"]}}}},

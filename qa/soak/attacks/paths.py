@@ -29,7 +29,7 @@ SUITE_FIELDS = {
     "prompts": 'agents: {{v1: {{command: [python3, x], files: agent, prompts: ["{path}"]}}}}\n',
     "metrics": 'metrics: ["{path}:Check"]\n',
     "verifier": 'checks: [{{name: k, verifier: "{path}:Check"}}]\n',
-    "function": 'checks: [{{name: k, verifier: check_answer, with: {{function: "{path}:accepts"}}}}]\n',
+    "function": 'checks: [{{name: k, verifier: final_answer, with: {{function: "{path}:accepts"}}}}]\n',
     "file": 'probes: [{{name: p, sql: {{path: "{path}", query: select 1}}}}]\n',
 }
 """Field of suite.yaml -> the lines."""
