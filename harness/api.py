@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from harness.suite.cases import ReferenceCall as ReferenceCall
     from harness.suite.loading import load_suite as load_suite
     from harness.suite.suites import Suite as Suite
-    from harness.suite.tool_source_conformance import check_tool_source as check_tool_source
     from harness.suite.tool_sources import OpenToolSource as OpenToolSource
     from harness.suite.tool_sources import SourceContext as SourceContext
     from harness.suite.tool_sources import ToolResult as ToolResult
@@ -210,7 +209,6 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "harness.suite.loading": ("load_suite",),
     "harness.suite.suites": ("Suite",),
-    "harness.suite.tool_source_conformance": ("check_tool_source",),
     "harness.suite.tool_sources": (
         "OpenToolSource",
         "SourceContext",

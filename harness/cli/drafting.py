@@ -156,7 +156,6 @@ class DataValues(TypedDict):
     """The options of `harness case from-data`."""
 
     template: Path | None
-    as_samples: bool
     as_tasks: bool
     output: Path | None
     replace: bool
@@ -166,9 +165,6 @@ class DataValues(TypedDict):
 @click.argument("suite")
 @click.argument("file", type=DataSource())
 @click.option("--template", type=_ROWS_FILE, help="A case that contains {{column}} as placeholder of a row's value.")
-@click.option(
-    "--inspect", "as_samples", is_flag=True, help="Read the rows as samples of Inspect: input, target, choices."
-)
 @click.option("--tau2", "as_tasks", is_flag=True, help="Read FILE as the `tasks.json` of a domain of tau2-bench.")
 @click.option(
     "-o",
@@ -183,7 +179,6 @@ def from_data(project: Path, /, suite: str, file: Data, **options: Unpack[DataVa
 
     \b
     harness case from-data geography capitals.csv --template capital.yaml
-    harness case from-data trivia samples.jsonl --inspect
     harness case from-data support langfuse:support-questions --template question.yaml
     harness case from-data retail tasks.json --tau2
 
@@ -198,17 +193,18 @@ def from_data(project: Path, /, suite: str, file: Data, **options: Unpack[DataVa
     from harness.runs.cases.from_data import cases_of_rows, cases_of_tasks, write_cases
     from harness.suite.loading import load_suite
 
-    if sum((options["template"] is not None, options["as_samples"], options["as_tasks"])) != 1:
-        raise UsageError("the kind of the rows is not given", remedy="--template FILE, --inspect or --tau2")
+    template = options["template"]
+    if (template is not None) == options["as_tasks"]:
+        raise UsageError("the kind of the rows is not given", remedy="either --template FILE or --tau2")
     found = load_suite(project, suite)
     target = (options["output"] or found.folder / f"{file.stem}.yaml").resolve()
     if target == (found.folder / "suite.yaml").resolve():
         raise UsageError(f"{target} is the suite itself, and no case file", remedy="name another file: -o FILE")
     left_out: dict[str, str] = {}
-    if options["as_tasks"]:
+    if template is None:
         cases, left_out = cases_of_tasks(file.path, [tool.name for tool in found.tools if tool.effect == "read"])
     else:
-        cases = cases_of_rows(file.path, options["template"], rows=file.rows())
+        cases = cases_of_rows(file.path, template, rows=file.rows())
     write_cases(found, file.path, cases, target, replace=options["replace"])
     click.echo(f"wrote {len(cases)} cases to {target}")
     for task, reason in left_out.items():

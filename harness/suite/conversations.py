@@ -242,8 +242,8 @@ class EntailmentSpec(RecordedModel):
 
 
 class UserSpec(RecordedModel):
-    """The `user:` section of suite.yaml, or a file `user.yaml` beside it: the model that plays the user, on a key, a
-    budget, prices and a rate limit of its own.
+    """The `user:` section of suite.yaml: the model that plays the user, on a key, a budget, prices and a rate limit of
+    its own.
     """
 
     kind: UserKind | None = None

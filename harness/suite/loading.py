@@ -42,9 +42,8 @@ def with_user(source: Document, index: int, case: Case, *, folder: Path, user: U
         raise
     except UsageError as error:
         if conversation.persona is None:  # the suite's
-            suite_file = folder / ("user.yaml" if is_file(folder / "user.yaml") else "suite.yaml")
-            field = "persona" if suite_file.name == "user.yaml" else "user.persona"
-            raise InvalidDocument(suite_file, error.message, field=field, remedy=error.remedy) from None
+            suite_file = folder / "suite.yaml"
+            raise InvalidDocument(suite_file, error.message, field="user.persona", remedy=error.remedy) from None
         source.refuse(
             index, "conversation", "persona", problem=f"case {case.id!r}: {error.message}", remedy=error.remedy
         )
@@ -114,8 +113,7 @@ def load_suite(project: Path, name: str) -> Suite:
     _check_drift(document, raw, called)
     probing = Probing(tools=tools, servers=found.servers, environment=raw.environment)
     probing.check(document, ("probes",), raw.probes)
-    user = _user(document, raw)
-    raw = raw.model_copy(update={"user": user})
+    user = raw.user
     cases = tuple(_cases(document, raw, called, probing))
     suite = Suite(
         name=raw.name or folder.name,
@@ -164,15 +162,6 @@ def tool_groups(project: Path, name: str) -> tuple[Path, list[Group], SuiteFile]
     folder = suite_folder(project, name)
     document, raw = read_suite_file(folder)
     return folder, read_groups(document, raw.tools), raw
-
-
-def _user(document: Document, raw: SuiteFile) -> UserSpec:
-    user_file = document.path.parent / "user.yaml"
-    if not user_file.is_file():
-        return raw.user or UserSpec()
-    if raw.user is not None:
-        document.refuse("user", problem="is given here and in user.yaml", remedy="delete one of them")
-    return open_document(user_file).shaped(UserSpec)
 
 
 def _check_agents(document: Document, raw: SuiteFile) -> None:
@@ -250,7 +239,7 @@ def _cases(document: Document, raw: SuiteFile, tools: set[str], probing: Probing
             probing.check(source, (index, "probes"), case.probes, shared)
             _check_fixtures(source, index, case, packs)
             _check_snapshot(source, index, case, raw)
-            yield with_user(source, index, case, folder=document.path.parent, user=raw.user or UserSpec())
+            yield with_user(source, index, case, folder=document.path.parent, user=raw.user)
     if not seen:
         document.refuse("cases", problem="no case is declared")
 

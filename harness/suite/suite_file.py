@@ -39,8 +39,8 @@ class SuiteFile(Frozen):
     agent reads the text of a file `descriptions/TOOL.md` instead of the tool's own description."""
     model: ModelSpec | None = None
     """Which models the agent may reach. None: no model through the gateway."""
-    user: UserSpec | None = None
-    """Who plays the users of the cases. None: as the file `user.yaml` beside this one says, else scripts."""
+    user: UserSpec = UserSpec()
+    """Who plays the users of the cases: scripts, if it says nothing."""
     hosts: tuple[HostSpec, ...] = ()
     """What the agent may reach over HTTP by itself; every other name is refused."""
     probes: tuple[StateProbe, ...] = ()

@@ -130,7 +130,7 @@ def _refused(project: Path, *words: str) -> str:
 NAMES = ("run", "runs", "suite", "suites", "source", "words")
 """Arguments that name a run or a suite."""
 NEEDED = {
-    "case from-data": ("rows.csv", "--inspect"),
+    "case from-data": ("rows.csv", "--template", "rows.csv"),
     "case from-trace": ("c",),
     "case new": ("--task", "t", "--answer", "", "--required", "", "--forbidden", "", "--id", "i"),
     "cassette refresh": ("--from", NOBODY),

@@ -1,11 +1,8 @@
-"""What is built in keeps the promises of its seam, and the checks of each seam notice what breaks one."""
+"""Built-in importers keep the promises of their seam, and its checks notice what breaks one."""
 
-import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
@@ -13,13 +10,8 @@ from harness.api import (
     ForeignStep,
     Found,
     FoundRun,
-    Frozen,
     Importer,
-    JsonObject,
     Source,
-    SourceContext,
-    ToolResult,
-    check_tool_source,
 )
 from harness.runs.foreign_runs import IMPORTERS
 from tests.plugins.importer_conformance import check_importer
@@ -82,79 +74,3 @@ def test_the_checks_of_importers_notice_what_breaks_a_promise(tmp_path: Path) ->
     assert {"damaged_files_are_refused_or_read", "it_is_read_the_same_again", "the_file_is_found_in_a_folder"} <= set(
         problems
     )
-
-
-_COUNTS: JsonObject = {"name": "count", "description": "Counts.", "inputSchema": {"type": "object"}}
-
-
-class Counter(Frozen):
-    """Counts its calls."""
-
-    own_state: ClassVar[bool] = True
-
-    def open(self, context: SourceContext) -> "OpenCounter":
-        return OpenCounter()
-
-
-@dataclass
-class OpenCounter:
-    calls: int = 0
-
-    async def tools(self) -> list[JsonObject]:
-        return [_COUNTS]
-
-    async def call(self, tool: str, arguments: JsonObject) -> ToolResult:
-        self.calls += 1
-        return ToolResult(value=self.calls)
-
-    async def close(self) -> None:
-        pass
-
-
-_SHARED = OpenCounter()
-
-
-class Shared(Counter):
-    def open(self, context: SourceContext) -> OpenCounter:
-        return _SHARED
-
-
-class Blocking(OpenCounter):
-    async def call(self, tool: str, arguments: JsonObject) -> ToolResult:
-        time.sleep(0.4)
-        return ToolResult(value={1: float("nan")})
-
-    async def tools(self) -> list[JsonObject]:
-        return [_COUNTS, {**_COUNTS, "inputSchema": {"type": "object", "properties": 3}}]
-
-
-class Blocked(Counter):
-    def open(self, context: SourceContext) -> OpenCounter:
-        return Blocking()
-
-
-def test_the_checks_of_tool_sources_notice_what_breaks_a_promise(tmp_path: Path) -> None:
-    context = SourceContext(server="s", folder=tmp_path, secrets={})
-    calls: list[tuple[str, JsonObject]] = [("count", {})]
-    assert {} == broken(check_tool_source(Counter(), context, calls))
-    assert {"its_own_state_begins_the_same"} == set(broken(check_tool_source(Shared(), context, calls)))
-    assert {
-        "tools_are_described",
-        "calls_are_answered_by_results",
-        "calls_do_not_block_the_event_loop",
-    } <= set(broken(check_tool_source(Blocked(), context, calls)))
-    assert {"calls_are_answered_by_results"} <= set(broken(check_tool_source(Counter(), context, [("other", {})])))
-
-
-def test_a_tool_source_may_wait_without_blocking(tmp_path: Path) -> None:
-    class Waiting(OpenCounter):
-        async def call(self, tool: str, arguments: JsonObject) -> ToolResult:
-            await asyncio.to_thread(time.sleep, 0.4)
-            return await super().call(tool, arguments)
-
-    class Patient(Counter):
-        def open(self, context: SourceContext) -> OpenCounter:
-            return Waiting()
-
-    context = replace(SourceContext(server="s", folder=tmp_path, secrets={}), server="t")
-    assert {} == broken(check_tool_source(Patient(), context, [("count", {})]))

@@ -1,6 +1,5 @@
 """`harness case from-data`: rows as cases, and rows that make none."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -122,37 +121,3 @@ def test_what_is_there_already_is_kept(project: Path) -> None:
     assert "'capital-1'" in str(other.exception)
     template = str(project / "template.yaml")
     assert from_data(project, "capitals.csv", text, "--template", template, "--replace").exception is None
-
-
-def test_samples_of_inspect_become_cases(project: Path) -> None:
-    samples = [
-        {"input": "Who wrote Emma?", "target": ["Austen", "Jane Austen"], "id": "books/1"},
-        {"input": "Pick.", "choices": ["one", "two"], "target": "B"},
-        {"input": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"}], "target": "4"},
-    ]
-    text = "".join(f"{json.dumps(one)}\n" for one in samples)
-
-    assert from_data(project, "samples.jsonl", text, "--inspect").exception is None
-
-    cases = {case.id: case for case in load_suite(project, "hello").cases}
-    assert {"books-1", "sample-0002", "sample-0003"} < set(cases)
-    assert cases["sample-0002"].task.startswith("Pick.\n\nA) one\nB) two\n\n")
-    assert ("Be brief.", "2 + 2?") == (cases["sample-0003"].system, cases["sample-0003"].task)
-    assert r"(?<!\w)(?:Austen|Jane\ Austen)(?!\w)" == cases["books-1"].checks[0].parameters["regex"]
-
-
-@pytest.mark.parametrize(
-    ("sample", "said"),
-    [
-        ({"input": "x", "files": {"a": "b"}}, "the sample has `files`"),
-        ({"target": "x"}, "the sample's `input` is neither a text nor a list of messages"),
-        ({"input": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}, "is a conversation"),
-        ({"input": "x", "target": {"a": 1}}, "the sample's `target`"),
-    ],
-)
-def test_a_sample_that_no_case_can_say_is_named(project: Path, sample: object, said: str) -> None:
-    error = refused(project, "capitals.jsonl", json.dumps({"input": "fine"}) + "\n" + json.dumps(sample), "--inspect")
-
-    assert 2 == error.line
-    assert said in str(error)
-    assert "--template FILE" in str(error)

@@ -1,4 +1,4 @@
-"""Makes cases from a data set: one case per row, by a template, from Inspect's samples or from the tasks of tau2.
+"""Makes cases from a data set: one case per row by a template, or from the tasks of tau2.
 
 A data set is converted completely or not at all: an error names file and line of the first invalid row.
 """
@@ -7,7 +7,6 @@ import csv
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from string import ascii_uppercase
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -19,79 +18,7 @@ from harness.suite.cases import Case
 from harness.suite.documents import read_plain, shaped
 from harness.suite.suites import Suite
 from harness.text import alternatives
-from harness.traces.formats.inspect_log import sample_facts
 from harness.values import JsonObject, parse_json
-
-_NEEDS = ("sandbox", "files", "setup")
-
-
-def case_of_sample(sample: JsonObject, number: int) -> JsonObject:
-    """The case as plain values. Raises ValueError for a sample that a case cannot represent.
-
-    Metadata become category, difficulty, tags and description. The answer has to contain the target as a word, or one
-    of several, as Inspect's `includes` does; of choices the letter.
-    """
-    for name in _NEEDS:
-        if sample.get(name):
-            raise ValueError(f"the sample has `{name}`, which a case cannot represent")
-    task, system = _sample_input(sample.get("input"))
-    facts = sample_facts(sample.get("metadata"))
-    case: JsonObject = {
-        **facts,
-        "id": _sample_id(sample.get("id"), number),
-        "task": task + _choices_text(sample.get("choices")),
-    }
-    if system is not None:
-        case["system"] = system
-    targets = _targets(sample.get("target"))
-    if targets:
-        case["expected_output"] = targets[0]
-        either = "|".join(re.escape(one) for one in targets)
-        rule: JsonObject = {"regex": rf"(?<!\w)(?:{either})(?!\w)", "ignore_case": not sample.get("choices")}
-        case["checks"] = [{"name": "target", "verifier": "final_answer", "with": rule}]
-    return case
-
-
-def _sample_id(given: JsonValue, number: int) -> str:
-    if given is None or given == "":
-        return f"sample-{number:04}"
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", str(given)).strip(".-_")[:100] or f"sample-{number:04}"
-
-
-def _sample_input(value: JsonValue) -> tuple[str, str | None]:
-    if isinstance(value, str) and value.strip():
-        return value, None
-    if not isinstance(value, list):
-        raise ValueError("the sample's `input` is neither a text nor a list of messages")
-    by_role: dict[str, list[str]] = {}
-    for message in value:
-        content = message.get("content") if isinstance(message, dict) else None
-        if not isinstance(message, dict) or not isinstance(content, str):
-            raise ValueError("a message of the sample's `input` has no text")
-        by_role.setdefault(str(message.get("role")), []).append(content)
-    other = sorted(set(by_role) - {"system", "user"})
-    if other or len(by_role.get("user", [])) != 1:
-        raise ValueError("the sample's `input` is a conversation, not one question")
-    return by_role["user"][0], "\n\n".join(by_role.get("system", [])) or None
-
-
-def _choices_text(choices: JsonValue) -> str:
-    if not choices:
-        return ""
-    if not isinstance(choices, list) or len(choices) > len(ascii_uppercase):
-        raise ValueError("the sample's `choices` are not a list of at most 26")
-    lines = (f"{letter}) {choice}" for letter, choice in zip(ascii_uppercase, choices, strict=False))
-    return "\n\n" + "\n".join(lines) + "\n\nAnswer with the letter of the right choice."
-
-
-def _targets(value: JsonValue) -> list[str]:
-    if value is None or value == "":
-        return []
-    targets = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, str | int | float) and str(one) for one in targets):
-        raise ValueError("the sample's `target` is neither a text nor a list of texts")
-    return [str(one) for one in targets]
-
 
 OPENING: Final = "Hello, I need your help."
 """What the user of a scenario says first. In tau2 the agent greets, and the user answers why they call."""
@@ -214,14 +141,14 @@ class DataRow(NamedTuple):
     values: JsonObject
 
 
-def cases_of_rows(file: Path, template: Path | None, *, rows: Sequence[JsonObject] | None = None) -> list[JsonObject]:
-    """One case a row of a `.jsonl` or `.csv` file, as plain values; `template` None: rows are samples of Inspect.
+def cases_of_rows(file: Path, template: Path, *, rows: Sequence[JsonObject] | None = None) -> list[JsonObject]:
+    """One case a row of a `.jsonl` or `.csv` file, as plain values.
 
     `rows`: those of another source, for which `file` is only a name; the line of each is its number.
 
     Raises InvalidDocument for a row that makes no case, with its line.
     """
-    make = _from_samples(file) if template is None else _from_template(file, template)
+    make = _from_template(file, template)
     cases: list[JsonObject] = []
     lines: dict[str, int] = {}
     given = _rows(file) if rows is None else (DataRow(line, values) for line, values in enumerate(rows, start=1))
@@ -361,16 +288,6 @@ def _header(file: Path, names: list[str], line: int) -> list[str]:
 
 
 _Make = Callable[[DataRow, int], JsonObject]
-
-
-def _from_samples(file: Path) -> _Make:
-    def make(row: DataRow, number: int) -> JsonObject:
-        try:
-            return case_of_sample(row.values, number)
-        except ValueError as error:
-            raise InvalidDocument(file, str(error), line=row.line, remedy="use a template: --template FILE") from None
-
-    return make
 
 
 def _from_template(file: Path, path: Path) -> _Make:

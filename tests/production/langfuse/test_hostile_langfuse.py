@@ -132,7 +132,8 @@ def test_a_dataset_with_the_name_of_the_suites_file_does_not_replace_it(
     before = (project / "suites/hello/suite.yaml").read_bytes()
     langfuse.datasets["suite"] = {"id": "d", "name": "suite", "projectId": "p"}
     langfuse.items["a"] = {"id": "a", "datasetName": "suite", "input": "hi", "expectedOutput": "b", "status": "ACTIVE"}
-    words = ("case", "from-data", "hello", "langfuse:suite", "--inspect", "--replace")
+    (project / "case.yaml").write_text('id: "{{id}}"\ntask: "{{input}}"\n')
+    words = ("case", "from-data", "hello", "langfuse:suite", "--template", "case.yaml", "--replace")
     done = run_command(*words, folder=project, env=langfuse.environment())
     assert 2 == done.returncode
     assert "suite.yaml" in done.stderr

@@ -226,7 +226,8 @@ def test_what_keeps_an_export_back_is_named_with_its_remedy(project: Path, langf
     away = harness(project, langfuse, *words, status=3, LANGFUSE_HOST="http://127.0.0.1:9").stderr
     assert "http://127.0.0.1:9 " in away
     assert "check LANGFUSE_HOST" in away
-    missing = harness(project, langfuse, "case", "from-data", "hello", "langfuse:none", "--inspect", status=2).stderr
+    rows = ("langfuse:none", "--template", "suites/hello/cases.yaml")
+    missing = harness(project, langfuse, "case", "from-data", "hello", *rows, status=2).stderr
     assert "dataset 'none'" in missing
     langfuse.failures = [web.json_response({"message": "database is down"}, status=500) for _ in range(4)]
     broken = harness(project, langfuse, *words, status=3).stderr
