@@ -59,12 +59,6 @@ def keys_of(evidence: Evidence) -> tuple[str, ...]:
     return tuple(by_call[id(call)] for call in made)
 
 
-def argument_problem(tool: ToolSpec, call: ToolCall) -> str | None:
-    """Explains why the arguments of a call are not valid; None if they are. Raises SchemaError for a bad schema."""
-    found = argument_fault(tool, call)
-    return None if found is None else found[1]
-
-
 def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str] | None:
     """What is wrong with the arguments of a call, by kind and in words; None if they are valid.
 
@@ -152,17 +146,3 @@ def _normal_object(value: JsonObject, schema: JsonObject) -> JsonObject:
 
 def _defaults(properties: JsonObject) -> JsonObject:
     return {key: part["default"] for key, part in properties.items() if isinstance(part, dict) and "default" in part}
-
-
-__all__ = [
-    "UNORDERED",
-    "argument_fault",
-    "argument_faults",
-    "argument_problem",
-    "call_key",
-    "call_keys",
-    "compared_arguments",
-    "key_of",
-    "keys_of",
-    "keys_of_variants",
-]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, TypeVar, get_args
 
 from harness.errors import HarnessError, OutOfTime, UsageError
@@ -17,7 +18,6 @@ from harness.scoring.scorecard import (
     FACTS_VERSION,
     METRIC_FAILED,
     Detector,
-    Diagnosis,
     Metric,
     RunMetric,
     Score,
@@ -149,7 +149,7 @@ class Scorer:
             success=evidence.success if measured else None,
             verdicts=verdicts,
             scores=scores,
-            diagnoses=_diagnosed(evidence, self.detectors) if diagnosed else (),
+            diagnoses=_as_far_as_known(partial(diagnose, own=self.detectors), evidence) if diagnosed else (),
             rules=rules,
             tool_use=_as_far_as_known(tool_use, evidence),
             models=models(evidence),
@@ -245,13 +245,6 @@ def _as_far_as_known(measure: Callable[[Evidence], tuple[_T, ...]], evidence: Ev
     """
     try:
         return measure(evidence)
-    except OutOfTime:
-        return ()
-
-
-def _diagnosed(evidence: Evidence, own: Sequence[Detector]) -> tuple[Diagnosis, ...]:
-    try:
-        return diagnose(evidence, own)
     except OutOfTime:
         return ()
 

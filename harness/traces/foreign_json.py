@@ -59,6 +59,13 @@ class Record:
             return found
         raise self.refusal(names[0], f"is {kind_of(found)}, not text")
 
+    def tool(self, name: str = "name") -> str:
+        """The tool that a call names, as every call does."""
+        found = self.text(name)
+        if found is None:
+            raise self.refusal(name, "is missing: every call names a tool")
+        return found
+
     def identifier(self, *names: str) -> str | None:
         """Text, or a whole number as text: many formats write ids either way."""
         found = self.value(*names)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from harness.suite.cases import Case
 from harness.suite.scenarios import case_id, talk_fields
 from harness.traces.foreign_json import Record, kind_of
-from harness.traces.formats.found import Found, FoundRun, Importer, Source, task_id, wall_ns
+from harness.traces.formats.found import Found, FoundRun, Importer, Source, since, task_id, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.traces.trajectory import ToolFailure
 from harness.traces.usage import usage_in
@@ -47,13 +47,6 @@ def responses_in(parts: Sequence[Record]) -> list[Record]:
     return [response for response in found if response is not None]
 
 
-def tool_of(call: Record) -> str:
-    name = call.text("name")
-    if name is None:
-        raise call.refusal("name", "is missing: every call names a tool")
-    return name
-
-
 def _turn(invocation: Record) -> JsonObject:
     user = invocation.record("user_content", "userContent")
     final = invocation.record("final_response", "finalResponse")
@@ -75,12 +68,7 @@ def _calls(between: Record | None) -> list[JsonValue]:
     for event in between.records("invocation_events", "invocationEvents"):
         content = event.record("content")
         uses += calls_in(parts_of(content)) if content else []
-    return [{"tool": tool_of(use), "arguments": _arguments(use)} for use in uses]
-
-
-def _arguments(use: Record) -> JsonObject:
-    arguments = use.record("args")
-    return {} if arguments is None else arguments.data
+    return [{"tool": use.tool(), "arguments": use.fields("args")} for use in uses]
 
 
 def _responses(between: Record | None) -> list[JsonValue]:
@@ -126,7 +114,7 @@ def _add(transcript: TranscriptBuilder, event: Record, began: int | None) -> Non
         transcript.result(_foreign_result(response))
     author = event.text("author")
     now = wall_ns(event.value("timestamp"))
-    started = None if now is None or began is None else max(0, now - began)
+    started = since(began, now)
     if author == "user":
         if spoken(event) is not None:
             transcript.add(ForeignStep(source="user", message=spoken(event), started_ns=started))
@@ -149,7 +137,7 @@ def _add(transcript: TranscriptBuilder, event: Record, began: int | None) -> Non
 
 
 def _foreign_call(call: Record) -> ForeignCall:
-    return ForeignCall(id=call.identifier("id"), name=tool_of(call), arguments=call.value("args"))
+    return ForeignCall(id=call.identifier("id"), name=call.tool(), arguments=call.value("args"))
 
 
 def _foreign_result(response: Record) -> ForeignResult:
@@ -351,10 +339,7 @@ def _tags(session: Record) -> list[JsonValue]:
 
 
 def _older_call(use: Record) -> JsonObject:
-    name, arguments = use.text("tool_name"), use.record("tool_input")
-    if name is None:
-        raise use.refusal("tool_name", "is missing")
-    return {"tool": name, "arguments": arguments.data if arguments else {}}
+    return {"tool": use.tool("tool_name"), "arguments": use.fields("tool_input")}
 
 
 def _id_of(call: JsonValue) -> JsonValue:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from harness.suite.cases import Case
-from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import Record, part_text, result_of, text_of
-from harness.traces.formats.found import Found, FoundRun, Importer, Source, task_id, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, Importer, Source, since, tools_of, wall_ns
 from harness.traces.formats.openai_chat import conversations_of, missing_messages
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, joined
 from harness.traces.trajectory import ToolFailure
@@ -84,10 +83,7 @@ class _MessageBlocks:
 
 
 def _foreign_call(block: Record) -> ForeignCall:
-    name = block.text("name")
-    if name is None:
-        raise block.refusal("name", "is missing: every call names a tool")
-    return ForeignCall(id=block.identifier("id"), name=name, arguments=block.value("input"))
+    return ForeignCall(id=block.identifier("id"), name=block.tool(), arguments=block.value("input"))
 
 
 def _foreign_result(block: Record) -> ForeignResult:
@@ -128,9 +124,8 @@ class _Conversation:
             return
         now = wall_ns(line.value("timestamp"))
         self.began = now if self.began is None else self.began
-        started = None if now is None or self.began is None else max(0, now - self.began)
         agent = _SUB_AGENT if line.flag("isSidechain") else None
-        self.add(message, agent=agent, started_ns=started, by_program=bool(line.flag("isMeta")))
+        self.add(message, agent=agent, started_ns=since(self.began, now), by_program=bool(line.flag("isMeta")))
 
     def add(
         self, message: Record, *, agent: str | None = None, started_ns: int | None = None, by_program: bool = False
@@ -225,7 +220,4 @@ def _reply_fields(record: Record) -> JsonObject:
 def _case(source: Source, name: str, record: Record, messages: Sequence[Record], system: str | None) -> Case:
     asked = (_blocks(message).text for message in messages if message.data.get("role") == "user")
     task = next((text for text in asked if text is not None), None)
-    identifier = record.identifier("task_id", "case_id")
-    identity = task_id(task, system) if identifier is None else case_id(identifier)
-    origin = f"{source.path.name} {name}"
-    return source.case(name, {"id": identity, "task": task, "system": system, "origin": origin})
+    return source.conversation_case(name, record.identifier("task_id", "case_id"), task, system)

@@ -1,7 +1,7 @@
 """ATIF (v1.2 to 1.8), read and written: one trajectory a file, with Harbor's result beside it."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,10 +9,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from harness.suite.cases import Case
-from harness.suite.scenarios import case_id
-from harness.suite.tools import ToolSpec
 from harness.traces.foreign_json import Record, embedded_json, has_other_parts, kind_of, read_json, result_of, text_of
-from harness.traces.formats.found import Found, FoundRun, Importer, Source, task_id, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, Importer, Source, since, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.traces.outcomes import Outcome
 from harness.traces.spans import Span
@@ -39,7 +37,6 @@ class OwnRun(Frozen):
     trace_id: str
     version: str | None = None
     final_output: JsonValue = None
-    case: Case | None = None
 
 
 class OwnResult(Frozen):
@@ -238,7 +235,7 @@ class _Reading:
                 thought=step.text("reasoning_content"),
                 model=(step.text("model_name") or place.model) if by_agent else None,
                 usage=_usage(step.record("metrics")),
-                started_ns=None if now is None or self.began is None else max(0, now - self.began),
+                started_ns=since(self.began, now),
             )
         )
 
@@ -270,9 +267,7 @@ def _calls(step: Record) -> tuple[ForeignCall, ...]:
 
 
 def _foreign_call(call: Record) -> ForeignCall:
-    name = call.text("function_name")
-    if name is None:
-        raise call.refusal("function_name", "is missing: every call names a tool")
+    name = call.tool("function_name")
     return ForeignCall(id=call.identifier("tool_call_id"), name=name, arguments=call.value("arguments"))
 
 
@@ -332,32 +327,21 @@ def _found_trajectory(source: Source, document: Record, reading: _Reading) -> Fo
 
 
 def _case(source: Source, document: Record, own: OwnRun | None, harbor: HarborResult) -> Case:
-    if own is not None and own.case is not None:
-        return own.case
-
     def first(role: str) -> str | None:
         asked = (step for step in document.records("steps") if step.value("source") == role)
         return next((text_of(step.value("message")) for step in asked), None)
 
-    task, system = first("user"), first("system")
     name = own.case_id if own else harbor.task_name
-    fields: JsonObject = {
-        "id": task_id(task, system) if name is None else case_id(name),
-        "task": task,
-        "system": system,
-        "origin": harbor.trial_name or source.path.name,
-    }
-    return source.case("trajectory", fields)
+    origin = harbor.trial_name or source.path.name
+    return source.conversation_case("trajectory", name, first("user"), first("system"), origin)
 
 
 VERSION = "ATIF-v1.7"
 _NOT_IN_ATIF = ("agent", "parent", "asked_in", "plan", "started_ns", "ended_ns", "span_id")
 
 
-def export_atif(
-    trial: Trial, *, case: Case | None = None, tools: Iterable[ToolSpec] = (), spans: Sequence[Span] = ()
-) -> JsonObject:
-    """The document. With `spans` the steps have their wall times; with `case` the import gives the same case again."""
+def export_atif(trial: Trial, *, spans: Sequence[Span] = ()) -> JsonObject:
+    """The document. With `spans` the steps have their wall times."""
     trajectory = trial.trajectory
     own = OwnRun(
         case_id=trial.case_id,
@@ -368,26 +352,16 @@ def export_atif(
         trace_id=trajectory.trace_id,
         version=trajectory.version,
         final_output=trajectory.final_output,
-        case=case,
     )
-    agent: JsonObject = {"name": trajectory.agent, "version": trajectory.version or "unknown"}
-    definitions: list[JsonValue] = [_definition(tool) for tool in tools]
-    if definitions:
-        agent["tool_definitions"] = definitions
     began_ns = spans[0].start_ns if spans and spans[0].start_ns else None
     return {
         "schema_version": VERSION,
         "session_id": trajectory.trace_id or f"{trial.case_id}.{trial.attempt}",
-        "agent": agent,
+        "agent": {"name": trajectory.agent, "version": trajectory.version or "unknown"},
         "steps": [_step_with_own_fields(step, began_ns) for step in trajectory.steps],
         "final_metrics": {"total_steps": len(trajectory.steps)},
         "extra": {OWN: own.model_dump(mode="json", by_alias=True, exclude_none=True)},
     }
-
-
-def _definition(tool: ToolSpec) -> JsonObject:
-    function: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def _step_with_own_fields(step: Step, began_ns: int | None) -> JsonObject:

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from harness.cassettes.credentials import Cleaner
 from harness.suite.cases import UNTOLD_TASK, Case
+from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import LINES, Record, kind_of, read_json, read_lines, read_text
 from harness.traces.formats.transcript import TranscriptBuilder
 from harness.traces.outcomes import Outcome
@@ -119,6 +120,11 @@ def wall_ns(raw: JsonValue) -> int | None:
             return int(raw * _NANO) if raw < _EPOCH_LIMIT else int(raw * 1_000_000)
         case _:
             return None
+
+
+def since(began: int | None, now: int | None) -> int | None:
+    """Nanoseconds of a trial; None if either time is not known."""
+    return None if now is None or began is None else max(0, now - began)
 
 
 def _iso_ns(text: str) -> int | None:
@@ -234,6 +240,18 @@ class Source:
         if self.cleaner.found > before:
             self.note(record, REDACTED, field="case")
         return case
+
+    def conversation_case(
+        self, record: str, named: str | None, task: str | None, system: str | None, origin: str | None = None
+    ) -> Case:
+        """The case of a conversation: under its name in the file, else under an id made of what was asked."""
+        fields: JsonObject = {
+            "id": task_id(task, system) if named is None else case_id(named),
+            "task": task,
+            "system": system,
+            "origin": f"{self.path.name} {record}" if origin is None else origin,
+        }
+        return self.case(record, fields)
 
     def transcript(self, record: str) -> TranscriptBuilder:
         """An empty transcript whose problems are noted for `record`."""

@@ -33,7 +33,7 @@ from harness.traces.foreign_json import (
     result_of,
     text_of,
 )
-from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, task_id, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, since, task_id, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep
 from harness.traces.outcomes import Outcome
 from harness.traces.trajectory import Step, ToolErrorType, ToolFailure
@@ -296,7 +296,7 @@ class SampleReading:
                 return content
 
     def _ns_since_beginning(self, now: int | None) -> int | None:
-        return None if now is None or self.began is None else max(0, now - self.began)
+        return since(self.began, now)
 
 
 _TEXTS = ("text", "reasoning")
@@ -330,14 +330,11 @@ def _thought(content: JsonValue) -> str | None:
 
 
 def _foreign_call(call: Record) -> ForeignCall:
-    name = call.text("function")
-    if name is None:
-        raise call.refusal("function", "is missing: every call names a tool")
     broken = call.text("parse_error")
     arguments = call.value("arguments")
     return ForeignCall(
         id=call.identifier("id"),
-        name=name,
+        name=call.tool("function"),
         arguments=arguments,
         unparsed=None if broken is None else text_of(arguments) if isinstance(arguments, str) else broken,
     )

@@ -13,9 +13,8 @@ from pydantic import JsonValue
 
 from harness.errors import InvalidDocument
 from harness.suite.cases import Case
-from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import LINES, Record, has_other_parts, kind_of, read_lines, result_of, text_of
-from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, task_id, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder, joined
 from harness.traces.trajectory import Source as StepSource
 from harness.traces.trajectory import ToolFailure
@@ -273,10 +272,8 @@ class _Conversation:
         record = self._record
         task = record.text("task") or _first_text(self._messages, ("user",))
         system = _first_text(self._messages, ("system", "developer"))
-        identifier = record.identifier("task_id", "case_id", "id")
-        identity = task_id(task, system) if identifier is None else case_id(identifier)
-        origin = f"{self._source.path.name} {self._name}"
-        return self._source.case(self._name, {"id": identity, "task": task, "system": system, "origin": origin})
+        named = record.identifier("task_id", "case_id", "id")
+        return self._source.conversation_case(self._name, named, task, system)
 
 
 def _first_text(messages: Iterable[Record], roles: Sequence[str]) -> str | None:
@@ -288,7 +285,7 @@ def _calls_of(message: Record) -> tuple[ForeignCall, ...]:
     calls = [_foreign_call(call) for call in message.records("tool_calls")]
     older = message.record("function_call")
     if older is not None:
-        calls.append(ForeignCall(id=None, name=_tool_name(older), arguments=older.value("arguments")))
+        calls.append(ForeignCall(id=None, name=older.tool(), arguments=older.value("arguments")))
     return tuple(calls)
 
 
@@ -297,7 +294,7 @@ def _foreign_call(call: Record) -> ForeignCall:
     if function is None:
         raise call.refusal("function", "is missing: every call names a function")
     arguments = function.value("arguments", "input")
-    return ForeignCall(id=call.identifier("id"), name=_tool_name(function), arguments=arguments)
+    return ForeignCall(id=call.identifier("id"), name=function.tool(), arguments=arguments)
 
 
 def _item_call(item: Record, kind: str) -> ForeignCall:
@@ -314,13 +311,6 @@ def _mcp_result(item: Record) -> ForeignResult:
     error: JsonValue = item.value("error")
     failure = None if error is None else ToolFailure(type="tool_error", message=(text_of(error) or "")[:500])
     return ForeignResult(call_id=item.identifier("call_id", "id"), content=item.value("output"), error=failure)
-
-
-def _tool_name(function: Record) -> str:
-    name = function.text("name")
-    if name is None:
-        raise function.refusal("name", "is missing: every call names a tool")
-    return name
 
 
 def _name_of(message: Record) -> str | None:

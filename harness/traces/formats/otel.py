@@ -15,14 +15,13 @@ from harness.suite.scenarios import case_id
 from harness.traces import names
 from harness.traces.formats import conventions
 from harness.traces.formats.dialects import as_genai
-from harness.traces.formats.found import REDACTED, Found, FoundRun, Importer, Source, task_id
+from harness.traces.formats.found import REDACTED, Found, FoundRun, Importer, Source
 from harness.traces.formats.otel_conversations import ConversationReader, task_of
 from harness.traces.formats.span_files import spans_in
 from harness.traces.names import CONVERSATION_NAMES
 from harness.traces.projection import trajectory_from
 from harness.traces.spans import Span
 from harness.traces.trajectory import Step, Trajectory, unattributed
-from harness.values import JsonObject
 
 
 def is_ours(spans: Sequence[Span]) -> bool:
@@ -170,10 +169,4 @@ def _found_foreign_trace(source: Source, spans: list[Span]) -> Found:
 def _case(source: Source, name: str, conversation: ConversationReader, steps: tuple[Step, ...]) -> Case:
     task = task_of(conversation, steps)
     system = next((step.message for step in steps if step.source == "system" and step.parent is None), None)
-    fields: JsonObject = {
-        "id": task_id(task, system),
-        "task": task,
-        "system": system,
-        "origin": f"{source.path.name} {name}",
-    }
-    return source.case(name, fields)
+    return source.conversation_case(name, None, task, system)

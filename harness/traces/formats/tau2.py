@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from harness.suite.cases import Case
 from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import Record, kind_of, result_of, text_of
-from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, since, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.traces.outcomes import Outcome
 from harness.traces.trajectory import ToolErrorType, ToolFailure
@@ -212,7 +212,7 @@ class _Shared:
             calls=tuple(_foreign_call(call) for call in message.records("tool_calls")),
             model=self._model if by_agent and usage else None,
             usage=usage_in(usage.data).of_step(message.number("cost")) if usage else None,
-            started_ns=None if now is None or began is None else max(0, now - began),
+            started_ns=since(began, now),
         )
 
     def _id(self, task: Record) -> str:
@@ -262,10 +262,7 @@ def _tools(environment: Record) -> tuple[FoundTool, ...] | None:
 
 
 def _foreign_call(call: Record) -> ForeignCall:
-    name = call.text("name")
-    if name is None:
-        raise call.refusal("name", "is missing: every call names a tool")
-    return ForeignCall(id=call.identifier("id"), name=name, arguments=call.value("arguments"))
+    return ForeignCall(id=call.identifier("id"), name=call.tool(), arguments=call.value("arguments"))
 
 
 def _foreign_result(message: Record) -> ForeignResult:
@@ -280,8 +277,4 @@ def _foreign_result(message: Record) -> ForeignResult:
 
 
 def _reference_call(index: int, action: Record) -> JsonObject:
-    name = action.text("name")
-    if name is None:
-        raise action.refusal("name", "is missing")
-    arguments = action.record("arguments")
-    return {"id": f"g{index}", "tool": name, "arguments": arguments.data if arguments else {}}
+    return {"id": f"g{index}", "tool": action.tool(), "arguments": action.fields("arguments")}

@@ -112,7 +112,6 @@ class TranscriptBuilder:
         self._cleaner = cleaner
         self._steps: list[_Open] = []
         self._step_of: dict[str, int] = {}
-        self._names: dict[str, str] = {}
         self._unanswered: dict[str, None] = {}
         self._waiting: dict[tuple[str, str], deque[str]] = {}
         self._repeats: dict[str, int] = {}
@@ -132,7 +131,6 @@ class TranscriptBuilder:
         known = self._unique(call.id or "")
         self._steps[index].calls.append((known, call))
         self._step_of[known] = index
-        self._names[known] = call.name
         self._unanswered[known] = None
         if call.id:
             self._last_with[call.id] = known
@@ -186,9 +184,6 @@ class TranscriptBuilder:
     def step_of(self, known: str) -> int:
         """Index of the step that made a call."""
         return self._step_of[known]
-
-    def name_of(self, known: str) -> str:
-        return self._names[known]
 
     def result(self, result: ForeignResult) -> str | None:
         """Joins a result to its call; the call's id here, or None if no call waits for one."""

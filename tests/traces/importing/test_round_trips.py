@@ -11,8 +11,6 @@ from pydantic import JsonValue
 
 from harness.cassettes.credentials import Cleaner
 from harness.runs.foreign_runs import import_file
-from harness.suite.cases import Case
-from harness.suite.tools import HttpRoute, ToolSpec
 from harness.traces.formats.atif import export_atif
 from harness.traces.otlp import export_otlp
 from harness.traces.spans import Span, spans_of
@@ -190,25 +188,9 @@ def _without_huge(span: Span) -> Span:
     return span.model_copy(update={"attributes": told(span.attributes)})
 
 
-def test_the_case_of_an_exported_trial_comes_back_with_it() -> None:
-    case = Case(id="case-1", task="do it", reference=(), tags=("a",))
-    step = Step(index=0, source="user", message="something else")
-    trajectory = Trajectory(trace_id="0" * 32, agent="a", steps=(step,))
-    trial = Trial(case_id="case-1", attempt=0, outcome="finished", trajectory=trajectory)
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "file.json"
-        path.write_text(json.dumps(export_atif(trial, case=case)))
-        run = import_file("atif", path)
-
-    assert (case,) == run.suite.cases
-
-
 @QUICK
 @given(TRIALS)
 def test_what_is_exported_is_atif_to_its_own_models(trial: Trial) -> None:
-    tools = [ToolSpec(name="f", server="s", http=HttpRoute(path="/f"))]
-
-    document = export_atif(trial, tools=tools, spans=spans_of(trial, started_ns=1_700_000_000_000_000_000))
+    document = export_atif(trial, spans=spans_of(trial, started_ns=1_700_000_000_000_000_000))
 
     assert len(trial.trajectory.steps) == len(atif.Trajectory.model_validate(document).steps)
