@@ -24,7 +24,7 @@ _DIGEST_DIGITS = 64
 
 Part = Literal["agent", "variables", "prompt", "model", "tools", "snapshot", "conditions"]
 
-_CONDITIONS = ("tool_mode", "model_mode", "replay", "provider", "packages_digest", "pins", "run_suite_digest")
+_CONDITIONS = ("tool_mode", "model_mode", "provider", "packages_digest", "pins", "run_suite_digest")
 
 
 class PartChange(Frozen):

@@ -1,7 +1,6 @@
 """Digests of suites, which show whether two runs can be compared."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeGuard
 
@@ -13,7 +12,11 @@ from harness.suite.suites import Suite
 from harness.values import digest_of
 
 _CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")
-_ASKED = {"environment", "tools", "probes", "checks", "metrics", "packs", "defaults", "cases"}
+_ASKED: Final = {"environment", "tools", "probes", "checks", "metrics", "packs", "defaults", "cases", "hosts"}
+_NOT_ASKED: Final[dict[str, Any]] = {
+    "cases": {"__all__": {"origin"}},  # the same case of another file
+    "hosts": {"__all__": {"reset", "double", "command"}},  # how a live host is recorded
+}
 _ANSWERS: Final = {"model": True, "temperature": True, "max_tokens": True}
 _USER: Final[dict[str, Any]] = _ANSWERS | {
     "kind": True,
@@ -28,15 +31,9 @@ def suite_digest(suite: Suite) -> str:
     """The SHA-256 digest of all that the agent is tested on: the content of `Suite.digest`, also for a suite that was
     built in another way.
     """
-    asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
-    user = suite.user.model_dump(mode="json", include=_USER, exclude_defaults=True)
-    if user:
-        asked["user"] = user
-    _drop_unused(asked)
-    _drop_unset_limits(asked)
-    for host in asked.get("hosts", ()):  # how a live host is recorded, and its kind, are not in the digest
-        del host["reset"], host["double"], host["command"]
-    return digest_of({"asked": asked, "code": _code_digests(suite)})
+    asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED, exclude=_NOT_ASKED)
+    user = suite.user.model_dump(mode="json", include=_USER)
+    return digest_of({"asked": asked, "user": user, "code": _code_digests(suite)})
 
 
 def case_digests(suite: Suite) -> dict[str, str]:
@@ -51,40 +48,7 @@ def case_digests(suite: Suite) -> dict[str, str]:
 
 def tools_digest(suite: Suite, *, but: str | None = None) -> str:
     """Sha-256 over the tools as the suite declares them; those with the description `but` are left out."""
-    tools = [tool.model_dump(mode="json") for tool in suite.tools if tool.description != but]
-    _drop_undeclared(tools)
-    return digest_of(tools)
-
-
-def _drop_unused(asked: dict[str, Any]) -> None:
-    """Removes unused fields, so that a suite without a newer field keeps its digest."""
-    for case in asked["cases"]:
-        case["origin"] = None  # the same case of another file
-        for name in ("probes", "routes", "user", "task_folder", "snapshot"):
-            if not case[name]:
-                del case[name]
-        if case["conversation"] is not None and case["conversation"]["persona"] is None:
-            del case["conversation"]["persona"]
-    _drop_undeclared((*asked["tools"], *asked.get("hosts", ())))
-    for probe in (*asked["probes"], *(probe for case in asked["cases"] for probe in case.get("probes", ()))):
-        for kind in ("sql", "api"):
-            if probe[kind] is None:
-                del probe[kind]
-
-
-def _drop_unset_limits(asked: dict[str, Any]) -> None:
-    """Likewise for a budget of misses."""
-    for limits in (asked["defaults"], *(case["limits"] for case in asked["cases"])):
-        if limits["misses"] is None:
-            del limits["misses"]
-
-
-def _drop_undeclared(tools: Iterable[dict[str, Any]]) -> None:
-    """Removes fields that are younger than the digests of suites without them, and keeps the earlier names."""
-    for one in tools:
-        for name in ("state", "volatile"):
-            if not one.get(name, True):
-                del one[name]
+    return digest_of([tool.model_dump(mode="json") for tool in suite.tools if tool.description != but])
 
 
 def _code_digests(suite: Suite) -> dict[str, str]:
