@@ -296,7 +296,6 @@ _MUST_AGREE = (
     "tool_mode",
     "model_mode",
     "users",
-    "replay",
     "scorer_versions",
 )
 

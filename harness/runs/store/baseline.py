@@ -177,7 +177,7 @@ def _finished(run: RunFolder) -> bool:
 def _comparable(other: RunManifest, manifest: RunManifest, same_agent: bool) -> bool:
     alike = all(
         getattr(other, field) == getattr(manifest, field)
-        for field in ("suite_digest", "tool_mode", "model_mode", "users", "replay", "scorer_versions")
+        for field in ("suite_digest", "tool_mode", "model_mode", "users", "scorer_versions")
     )
     covers = bool(manifest.planned) and set(manifest.planned) <= set(other.planned)
     return alike and covers and other.run != manifest.run and (not same_agent or other.agent == manifest.agent)
