@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from harness.scoring.scorecard import Diagnosis as Diagnosis
     from harness.scoring.scorecard import Failure as Failure
     from harness.scoring.scorecard import Metric as Metric
-    from harness.scoring.scorecard import RunMetric as RunMetric
     from harness.scoring.scorecard import Score as Score
     from harness.scoring.scorecard import Scorecard as Scorecard
     from harness.scoring.scorecard import ToolUse as ToolUse
@@ -195,7 +194,6 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "Diagnosis",
         "Failure",
         "Metric",
-        "RunMetric",
         "Score",
         "Scorecard",
         "ToolUse",

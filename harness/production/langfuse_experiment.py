@@ -6,7 +6,6 @@ them by OTLP. Every id follows from the run, so that a second export replaces wh
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -206,19 +205,14 @@ def trial_scores(card: Scorecard, root: Span, experiment: str, reason: str | Non
         }
 
 
-def run_scores(folder: RunFolder, experiment: str) -> list[JsonObject]:
-    """The scores of the experiment itself: the success rate, and figures over the whole run."""
-    summary = summarise_run(folder)
-    values = [("success_rate", summary.success.rate), *((one.metric, one.value) for one in summary.run_scores)]
-    known = [(name, value) for name, value in values if value is not None and math.isfinite(value)]
-    return [
-        {
-            **langfuse_score(f"{experiment}|{name}", name, value, ""),
-            "datasetRunId": experiment,
-            "timestamp": langfuse_instant(created_ns(folder.manifest)),
-        }
-        for name, value in known
-    ]
+def experiment_scores(folder: RunFolder, experiment: str) -> list[JsonObject]:
+    """The score of the experiment itself: the success rate, if it is known."""
+    rate = summarise_run(folder).success.rate
+    if rate is None:
+        return []
+    score = langfuse_score(f"{experiment}|success_rate", "success_rate", rate, "")
+    made = langfuse_instant(created_ns(folder.manifest))
+    return [{**score, "datasetRunId": experiment, "timestamp": made}]
 
 
 _TRACES: Final = "/api/public/otel/v1/traces"
@@ -246,7 +240,7 @@ def export_run(client: LangfuseClient, folder: RunFolder, suite: Suite, dataset_
     experiment = experiment_id(changes.dataset, folder.manifest.run)
     cards = {(card.case_id, card.attempt): card for card in folder.scorecards()}
     trials = spans = 0
-    scores: list[JsonObject] = run_scores(folder, experiment)
+    scores: list[JsonObject] = experiment_scores(folder, experiment)
     for stored in folder.trials():
         trial = stored.trial
         if trial.case_id not in cases:

@@ -47,7 +47,7 @@ class GateResult(Frozen):
 def gate(summary: Summary, floors: Sequence[str], allow_unmeasured: int = 0) -> GateResult:
     """Checks a run against floors such as `task_success=0.9`; a value that reaches its floor is enough.
 
-    `task_success` is the success rate; other names are metrics' means or the suite's run metrics. The result is not
+    `task_success` is the success rate; other names are metrics' means. The result is not
     measured where no trial was measured, where more are unmeasured than allowed (for `task_success`, including those
     with unknown success), or where the figure is None. An allowed trial whose checks are undecided, or that
     the agent may have kept from being measured, counts as failed.
@@ -65,7 +65,7 @@ def check_floors(suite: Suite, floors: Sequence[str]) -> None:
     if not floors:
         return
     scorer = build_scorer(suite)
-    known = {SUCCESS, *(one.name for one in scorer.metrics), *(one.name for one in scorer.run_metrics)}
+    known = {SUCCESS, *(one.name for one in scorer.metrics)}
     known |= {RULES_HELD} if scorer.rules.rules else set()
     for floor in floors:
         metric, _ = floor_of(floor)
@@ -86,11 +86,8 @@ def _parsed(summary: Summary, floor: str) -> tuple[str, float]:
 
 
 def _known(summary: Summary) -> list[str]:
-    declared = [
-        key.partition(":")[2] for key in summary.manifest.scorer_versions if key.startswith(("metric:", "run_metric:"))
-    ]
-    measured = [figure.metric for figure in summary.figures] + [score.metric for score in summary.run_scores]
-    return sorted({SUCCESS, *declared, *measured})
+    declared = [key.removeprefix("metric:") for key in summary.manifest.scorer_versions if key.startswith("metric:")]
+    return sorted({SUCCESS, *declared, *(figure.metric for figure in summary.figures)})
 
 
 def _check(summary: Summary, metric: str, floor: float, allow_unmeasured: int) -> GateCheck:
@@ -124,6 +121,4 @@ def _value(summary: Summary, metric: str) -> float | None:
     if metric == SUCCESS:
         return _success_at_least(summary)
     figure = summary.figure(metric)
-    if figure is not None:
-        return figure.mean
-    return next((score.value for score in summary.run_scores if score.metric == metric), None)
+    return None if figure is None else figure.mean

@@ -23,7 +23,7 @@ from harness.runs.store.beside_trials import Stop, stop_of
 from harness.runs.store.folder import RunFolder, gc_paused
 from harness.runs.store.judgements import judged_rubrics
 from harness.runs.store.manifest import RunManifest
-from harness.scoring.scorecard import Score, Scorecard
+from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import bootstrap, effective_n, wilson
 from harness.suite.cases import Difficulty
 from harness.traces.outcomes import MEASURED
@@ -36,7 +36,6 @@ def summarise(
     manifest: RunManifest,
     scorecards: Sequence[Scorecard],
     *,
-    run_scores: Sequence[Score] = (),
     trials: Iterable[Trial] = (),
     stopped: Stop | None = None,
     latencies: LatencyCollector | None = None,
@@ -55,7 +54,6 @@ def summarise(
         counts=_counts(manifest, ordered),
         success=_rate(ordered, len(manifest.planned)),
         figures=_figures(ordered, with_interval=True),
-        run_scores=tuple(run_scores),
         categories=_groups(_parted((card.category, card) for card in ordered)),
         difficulties=_groups({name: parts[name] for name in get_args(Difficulty) if name in parts}),
         failed=tuple(_failed(ordered, ends)),
@@ -73,7 +71,7 @@ def summarise(
         stopped=reason,
         reliability=reliability(ordered),
         sweep=sweep(ordered),
-        failed_code=failed_code(ordered, run_scores),
+        failed_code=failed_code(ordered),
         failure_modes=failure_modes(ordered),
         broken_rules=broken_rules(ordered),
         tools=by_tool(ordered, {} if latencies is None else latencies.of_tools()),
@@ -90,7 +88,6 @@ def summarise_run(folder: RunFolder) -> Summary:
     summary = summarise(
         folder.manifest,
         folder.cards(),
-        run_scores=folder.run_scores(),
         trials=_read(folder, latencies),
         stopped=stop_of(folder),
         latencies=latencies,

@@ -5,7 +5,6 @@ from harness.reports.figures import BrokenRule, FailedCode, FailureMode, Reliabi
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.replay import MissedTool, RecordedCassette
 from harness.runs.store.manifest import RunManifest
-from harness.scoring.scorecard import Score
 from harness.scoring.statistics.intervals import Interval
 from harness.traces.trial import ModelUse
 from harness.values import Frozen
@@ -118,7 +117,6 @@ class Summary(Frozen):
     counts: Counts
     success: Rate
     figures: tuple[Figure, ...]
-    run_scores: tuple[Score, ...] = ()
     categories: tuple[TrialGroup, ...]
     """In the order of the suite."""
     difficulties: tuple[TrialGroup, ...]

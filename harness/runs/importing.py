@@ -10,7 +10,6 @@ from pydantic import JsonValue, field_validator
 from harness import __version__
 from harness.errors import InvalidDocument, UsageError
 from harness.runs.foreign_runs import ImportedRun
-from harness.runs.rescore import finish_scores
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import PlannedTrial, RunManifest, RunNameTaken, begin_run, default_run_name
 from harness.scoring.evidence import Evidence
@@ -54,7 +53,6 @@ def store_imported(
             evidence = Evidence(case=cases[kept.case_id], trial=kept, tools=suite.tools)
             folder.commit(kept, spans, scorer.score(evidence))
             progress(f"{kept.case_id}/{kept.attempt}")
-        finish_scores(folder, scorer)
     return RunFolder.open(folder.path)
 
 

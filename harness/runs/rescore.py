@@ -30,23 +30,15 @@ def rescore(folder: RunFolder, suite: Suite) -> None:
     _write(folder, suite, scorer, map(scorer.score, evidence_of(folder, suite)))
 
 
-def finish_scores(folder: RunFolder, scorer: Scorer) -> None:
-    """Writes the figures over the whole run, when all of its trials have ended."""
-    folder.write_run_scores(scorer.score_run(folder.scorecards() if scorer.run_metrics else ()))
-
-
 def _write(folder: RunFolder, suite: Suite, scorer: Scorer, cards: Iterable[Scorecard]) -> None:
     cards, judges = _with_judged(folder, cards)
-    if scorer.run_metrics:
-        cards = tuple(cards)
     scoring = Scoring(
         harness_version=__version__,
         suite_digest=suite.digest,
         case_digests=case_digests(suite) if folder.manifest.case_digests else {},
         scorer_versions=scorer.versions | judges,
     )
-    run_scores = scorer.score_run(cards) if isinstance(cards, tuple) else ()
-    folder.write_scorecards(cards, run_scores, scoring)
+    folder.write_scorecards(cards, scoring)
 
 
 def _with_judged(folder: RunFolder, cards: Iterable[Scorecard]) -> tuple[Iterable[Scorecard], dict[str, str]]:
@@ -147,5 +139,5 @@ def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str
                 remedy="check out the commit that the shards were run from",
             )
     with merge_runs(parts, runs, name, max_bytes) as folder:
-        finish_scores(folder, build_scorer(suite))
-    return RunFolder.open(folder.path)
+        merged = folder.path
+    return RunFolder.open(merged)

@@ -23,7 +23,7 @@ from harness.scoring.metrics.calls import (
 from harness.scoring.metrics.efficiency import CostUsd, Redundancy, StepEfficiency, Steps, Tokens, Turns
 from harness.scoring.metrics.outcomes import Completion, PartialCredit, Recovery, TaskSuccess, Termination
 from harness.scoring.metrics.plans import PlanAdherence, PlanCoverage, PlanOrder, PlanQuality
-from harness.scoring.scorecard import Detector, Metric, RunMetric, Verifier
+from harness.scoring.scorecard import Detector, Metric, Verifier
 from harness.suite.cases import Case, CheckSpec
 from harness.suite.checks import DeclaredCheck
 from harness.suite.problems import first_problem
@@ -102,8 +102,8 @@ METRICS: dict[str, type] = {
 }
 
 
-_METHODS: Final = ("measure", "measure_run", "find")
-"""Of a class that a suite names under `metrics`: a metric of a trial, one of a run, and a detector of failures."""
+_METHODS: Final = ("measure", "find")
+"""Of a class that a suite names under `metrics`: a metric, and a detector of failures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +132,6 @@ def metrics_of(suite: Suite) -> tuple[Metric, ...]:
     """The built-in metrics and then the suite's own, in the order in which it names them."""
     own = (one() for one in _own_figures(suite, "measure"))
     return _without_twins(suite, (*(metric() for metric in METRICS.values()), *own))
-
-
-def run_metrics_of(suite: Suite) -> tuple[RunMetric, ...]:
-    """The suite's figures over a whole run."""
-    return _without_twins(suite, [one() for one in _own_figures(suite, "measure_run")])
 
 
 def detectors_of(suite: Suite) -> tuple[Detector, ...]:

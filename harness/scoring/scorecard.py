@@ -220,17 +220,6 @@ class Detector(Protocol):
         ...
 
 
-class RunMetric(Protocol):
-    """A figure over a whole run."""
-
-    name: ClassVar[str]
-    version: ClassVar[str]
-
-    def measure_run(self, scorecards: Sequence[Scorecard]) -> tuple[float | None, str]:
-        """(value or None, explanation), over the scorecards in their fixed order."""
-        ...
-
-
 # A metric, check or detector whose own code raised: its value is not known, and the reason says so.
 
 METRIC_FAILED = "the metric itself failed: "

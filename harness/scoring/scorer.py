@@ -1,7 +1,7 @@
 """One trial's scorecard from its evidence: pure, so that a stored trial can be scored again by a later version."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeVar, get_args
@@ -10,7 +10,7 @@ from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
 from harness.scoring.evidence import BY_AGENT, MADE_UNMEASURABLE, Evidence, ReferenceState, Verdict, content_words
 from harness.scoring.findings.facts import BUILT_IN, diagnose
-from harness.scoring.registry import NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
+from harness.scoring.registry import NamedVerifier, detectors_of, metrics_of, verifiers_of
 from harness.scoring.rules.events import row_of
 from harness.scoring.rules.learned import NO_RULES, RuleResult, Ruleset, ruleset_of
 from harness.scoring.scorecard import (
@@ -19,7 +19,6 @@ from harness.scoring.scorecard import (
     METRIC_FAILED,
     Detector,
     Metric,
-    RunMetric,
     Score,
     Scorecard,
     Verifier,
@@ -56,7 +55,6 @@ def unknown_because(scorer: object, evidence: Evidence) -> str | None:
 
 
 _T = TypeVar("_T")
-_Figure = Metric | RunMetric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +65,6 @@ class Scorer:
     verifiers: Mapping[str, tuple[NamedVerifier, ...]]
     """Case id -> its checks, the suite's first."""
     metrics: tuple[Metric, ...]
-    run_metrics: tuple[RunMetric, ...]
     detectors: tuple[Detector, ...] = ()
     """The suite's own, beside the facts."""
     only_failed: bool = False
@@ -83,13 +80,12 @@ class Scorer:
 
     @property
     def versions(self) -> dict[str, str]:
-        """`verifier:`, `metric:`, `run_metric:` and `detector:<name>` -> version; unlike ones do not compare."""
+        """`verifier:`, `metric:` and `detector:<name>` -> version; unlike ones do not compare."""
         checks = {f"verifier:{one.check.verifier}": one.version for each in self.verifiers.values() for one in each}
         figures = {f"metric:{metric.name}": metric.version for metric in self.metrics}
-        run_figures = {f"run_metric:{metric.name}": metric.version for metric in self.run_metrics}
         detectors = {f"detector:{one.name}": one.version for one in self.detectors}
         detectors[f"detector:{BUILT_IN}"] = FACTS_VERSION
-        return dict(sorted({**checks, **figures, **run_figures, **detectors}.items()))
+        return dict(sorted({**checks, **figures, **detectors}.items()))
 
     def score(self, evidence: Evidence) -> Scorecard:
         """The scorecard of one trial; a trial that was not measured has no success and only unknown scores."""
@@ -157,10 +153,6 @@ class Scorer:
             digest=trajectory.digest,
         )
 
-    def score_run(self, scorecards: Sequence[Scorecard]) -> tuple[Score, ...]:
-        """The figures over a whole run, from its scorecards in their fixed order."""
-        return tuple(_run_score(metric, scorecards) for metric in self.run_metrics)
-
 
 def build_scorer(suite: Suite) -> Scorer:
     """Finds and checks every verifier and metric of a suite.
@@ -172,7 +164,6 @@ def build_scorer(suite: Suite) -> Scorer:
         suite=suite,
         verifiers=verifiers_of(suite),
         metrics=metrics_of(suite),
-        run_metrics=run_metrics_of(suite),
         detectors=detectors_of(suite),
         rules=ruleset_of(suite.folder),
     )
@@ -274,28 +265,21 @@ def _trial_score(metric: Metric, evidence: Evidence) -> Score:
         return _failed_score(metric, error)
 
 
-def _run_score(metric: RunMetric, scorecards: Sequence[Scorecard]) -> Score:
-    try:
-        return _score_of(metric, *metric.measure_run(scorecards))
-    except Exception as error:  # noqa: BLE001 - as above
-        return _failed_score(metric, error)
-
-
-def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str) -> Score:
+def _score_of(metric: Metric, value: float | None, explanation: str) -> Score:
     if value is not None and not math.isfinite(value):
         raise ValueError(f"{value} is not a finite number")
     return _score(metric, value, explanation)
 
 
-def _failed_score(metric: _Figure, error: Exception) -> Score:
+def _failed_score(metric: Metric, error: Exception) -> Score:
     return _unknown(metric, f"{METRIC_FAILED}{described(error)}")
 
 
-def _unknown(metric: _Figure, why: str) -> Score:
+def _unknown(metric: Metric, why: str) -> Score:
     return _score(metric, None, why)
 
 
-def _score(metric: _Figure, value: float | None, explanation: str) -> Score:
+def _score(metric: Metric, value: float | None, explanation: str) -> Score:
     lower = getattr(metric, "lower_is_better", False) is True
     return Score(
         metric=metric.name, version=metric.version, value=value, explanation=explanation, lower_is_better=lower

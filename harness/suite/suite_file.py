@@ -48,8 +48,8 @@ class SuiteFile(Frozen):
     checks: tuple[CheckSpec, ...] = ()
     """Verifiers that every case is checked with, beside its own."""
     metrics: tuple[str, ...] = ()
-    """What the suite's own code measures: metrics of a trial (`measure`) or of a run (`measure_run`), and detectors of
-    failures (`find`). Each is a class: `file.py:Name`, `module:Name` or an entry point."""
+    """What the suite's own code measures: metrics of a trial (`measure`) and detectors of failures (`find`). Each is a
+    class: `file.py:Name`, `module:Name` or an entry point."""
     secrets: tuple[str, ...] = ()
     """Names of environment variables that `${NAME}` may refer to, and whose values are never stored."""
     drift: dict[str, tuple[AnswerRule, ...]] = {}

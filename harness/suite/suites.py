@@ -76,7 +76,7 @@ class Gates(Frozen):
     """
 
     fail_under: dict[str, float] = {}
-    """Figure (`task_success`, a metric, a run metric) -> the least value that passes."""
+    """Figure (`task_success` or a metric) -> the least value that passes."""
     no_worse_than: dict[str, float | str] = {}
     """Figure (`task_success`, a metric, `latency_s`) -> the loss against the baseline that passes: a number, or a
     percentage (`10%`) for amounts such as `cost_usd`."""
@@ -204,7 +204,7 @@ class Suite(Frozen):
     """Verifiers that every case is checked with."""
     metrics: tuple[str, ...] = ()
     """What the suite's own code measures, beside what is built in: `file.py:Name`, `module:Name` or an entry point of
-    the group `harness.metric`. A class has `measure` (of a trial), `measure_run` (of a run) or `find` (failures)."""
+    the group `harness.metric`. A class has `measure` (a metric) or `find` (failures)."""
     secrets: tuple[str, ...] = ()
     """Names of environment variables whose values must never be stored."""
     drift: dict[str, tuple[AnswerRule, ...]] = {}

@@ -14,7 +14,7 @@ from harness.judging.settings import JudgeSettings
 from harness.sandbox.environment import load_environment
 from harness.sandbox.images.recipe import read_recipe
 from harness.sandbox.images.store import read_lock
-from harness.scoring.registry import metrics_of, run_metrics_of, verifiers_of
+from harness.scoring.registry import metrics_of, verifiers_of
 from harness.suite.documents import read_document
 from harness.suite.fixtures import load_pack
 from harness.suite.loading import load_suite, tool_groups
@@ -96,7 +96,6 @@ def _suite(content: bytes, folder: Path) -> None:
     Toolbox(suite)
     verifiers_of(suite)
     metrics_of(suite)
-    run_metrics_of(suite)
     tool_groups(folder, "fuzzed")
 
 

@@ -23,9 +23,8 @@ def stored_run() -> dict[str, bytes]:
         folder = RunFolder.create(Path(temporary), _manifest(trial))
         with folder:
             place = folder.commit(trial, spans, _scorecard(trial))
-            folder.write_run_scores([])
         names = {name: (place / name).read_bytes() for name in TRIAL}
-        return names | {name: (folder.path / name).read_bytes() for name in ("manifest.json", "run_scores.json")}
+        return names | {name: (folder.path / name).read_bytes() for name in ("manifest.json",)}
 
 
 def _manifest(trial: Trial) -> RunManifest:

@@ -45,7 +45,6 @@ def readers() -> list[Reader]:
         Reader(name="end states, head", syntax="json", seeds=_heads, read=_end_state_head, cost=2),
         *(_of_run(name, "lines" if name == "spans.jsonl" else "json") for name in TRIAL),
         _of_run("manifest.json", "json"),
-        _of_run("run_scores.json", "json"),
         Reader(name="baselines", syntax="json", seeds=files("baselines/drive_thru.json"), read=_baseline, cost=20),
         Reader(name="drift.json", syntax="json", seeds=lambda: [_DRIFT], read=_drift, cost=2),
         Reader(name="judgements", syntax="lines", seeds=lambda: [_JUDGEMENT * 2], read=_judgements),
@@ -167,7 +166,6 @@ def _in_run(name: str) -> Callable[[bytes, Path], None]:
             assert stored.trial.case_id
             assert stored.spans is not None
         opened.scorecards()
-        opened.run_scores()
         opened.finished()
         opened.verify()
 

@@ -7,12 +7,11 @@ a perfect order is 1.0 and not 0.9999999999999999.
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from statistics import fmean
 from typing import ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from harness.api import MEASURED, Evidence, Frozen, JsonObject, JsonValue, Observation, Scorecard, ToolCall
+from harness.api import Evidence, Frozen, JsonObject, JsonValue, Observation, ToolCall
 
 NUMBER, MOST_NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,4})?"), 1000
 LOOKUP, ADD = "lookup_menu_item", "add_item_to_order"
@@ -104,20 +103,6 @@ class NoHallucinatedItems(Frozen):
         if invented:
             return 0.0, f"never looked up: {', '.join(sorted(invented))}"
         return 1.0, "every item was looked up"
-
-
-class AverageOrderCorrectness(Frozen):
-    """Mean of order_correctness over the trials that measured it, to 3 decimals; None where none did."""
-
-    name: ClassVar[str] = "avg_order_correctness"
-    version: ClassVar[str] = "1"
-
-    def measure_run(self, scorecards: Sequence[Scorecard]) -> tuple[float | None, str]:
-        measured = [card.value(OrderCorrectness.name) for card in scorecards if card.outcome in MEASURED]
-        known = [value for value in measured if value is not None]
-        if not known:
-            return None, "no trial measured it"
-        return round(fmean(known), 3), f"over {len(known)} trials"
 
 
 class OrderMatches(Frozen):

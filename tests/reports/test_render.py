@@ -28,7 +28,7 @@ from harness.reports.summary import Summary
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.evidence import Verdict
-from harness.scoring.scorecard import Score, Scorecard
+from harness.scoring.scorecard import Scorecard
 from harness.suite.suites import Gates
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
@@ -65,8 +65,7 @@ def summary(cards: list[Scorecard], manifest: Manifest) -> Summary:
         misses=({"tool": "find", "arguments": {"q": "b"}, "nearest": [near]},),
         tiers={"exact": 4, "exact_reused": 1, "miss": 1},
     )
-    run_scores = [Score(metric="avg", version="1", value=0.5)]
-    return summarise(manifest(cards, isolates=False, provider="local"), cards, run_scores=run_scores, trials=[missed])
+    return summarise(manifest(cards, isolates=False, provider="local"), cards, trials=[missed])
 
 
 def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is(summary: Summary) -> None:
@@ -105,7 +104,6 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
         metric mean 95 % known for
 
         own_figure 0.5 0 to 1 2 of 2
-        avg 0.5 the run
 
         did not pass
           a-2/1  k: as seen

@@ -17,7 +17,7 @@ from harness.reports.summary import Summary
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.evidence import Verdict
-from harness.scoring.scorecard import Diagnosis, Score, Scorecard
+from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
 
@@ -116,20 +116,18 @@ def test_a_comparison_in_markdown_names_each_trial_that_changed(card: Card, mani
     assert "## Changed" not in other
 
 
-def test_a_summary_in_markdown_shows_run_metrics_and_ends_with_what_to_be_careful_with(
+def test_a_summary_in_markdown_shows_own_metrics_first_and_ends_with_what_to_be_careful_with(
     card: Card, manifest: Manifest
 ) -> None:
     cards = [card("a", figures={"own_figure": 0.25, "steps": 3.0})]
-    made: Summary = summarise(manifest(cards), cards, run_scores=[Score(metric="avg", version="1", value=None)])
+    made: Summary = summarise(manifest(cards), cards)
     text = summary_markdown(made.model_copy(update={"unsaid_turns": ("a/1: t",), "tiers": {"exact": 1}}))
     lines = text.splitlines()
-    own, steps, run = (
-        next(at for at, line in enumerate(lines) if line.startswith(f"| {name}")) for name in ("own", "steps", "avg")
+    own, steps = (
+        next(at for at, line in enumerate(lines) if line.startswith(f"| {name}")) for name in ("own", "steps")
     )
-    assert own < steps < run
+    assert own < steps
     assert "| 0.25 |" in lines[own]
-    assert "| - |" in lines[run]
-    assert "| the run |" in lines[run]
     assert "Tool answers: 1 exact." in lines
     assert ["## Warnings", "", "- message that the scripted user did not send: a/1: t"] == lines[-3:]
     assert "## Warnings" not in summary_markdown(made)

@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.reports.summarising import summarise
 from harness.runs.store.manifest import PlannedTrial, RunManifest
-from harness.scoring.scorecard import Score, Scorecard
+from harness.scoring.scorecard import Scorecard
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
 
@@ -108,7 +108,6 @@ def test_misses_are_named_by_tool_with_the_nearest_recording(card: Card, manifes
         manifest([card("a"), card("b")]),
         [],
         trials=trials,
-        run_scores=[Score(metric="r", version="1", value=None)],
     )
 
     assert summary.tiers == {"exact": 6, "miss": 2}

@@ -94,9 +94,9 @@ def test_a_folder_among_the_scorings_that_is_none_is_passed_over(runs: Path, man
 
 @pytest.mark.parametrize("name", ["[/x]", "[link=https://evil.example]m[/link]", "m:bug:"])
 def test_text_of_a_run_folder_is_no_markup(runs: Path, manifest, record, tmp_path: Path, name: str) -> None:
+    trial, spans, card = record()
     with RunFolder.create(runs, manifest()) as folder:
-        folder.commit(*record())
-        folder.write_run_scores([Score(metric=name, version="1", value=1.0)])
+        folder.commit(trial, spans, card.model_copy(update={"scores": (Score(metric=name, version="1", value=1.0),)}))
     done = CliRunner().invoke(harness, ["--project", str(tmp_path), "report", "run", "--all"], catch_exceptions=False)
     assert 0 == done.exit_code
     assert name in done.output

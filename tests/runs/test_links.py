@@ -54,7 +54,6 @@ def _put(name: str, spoil: Spoil) -> Spoil:
 PLACES = [
     "manifest.json",
     "suite.json",
-    "run_scores.json",
     "stopped.json",
     "rounds.json",
     ".lock",

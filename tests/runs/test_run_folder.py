@@ -25,6 +25,9 @@ Manifest = Callable[..., RunManifest]
 Record = Callable[..., Any]
 
 
+SCORING = Scoring(harness_version="0.2.0", suite_digest="d2", scorer_versions={"metric:m": "2"})
+
+
 def files_below(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -34,7 +37,6 @@ def test_what_is_committed_is_read_back_as_it_was(runs: Path, manifest: Manifest
     (end_state := runs.parent / "end.tar").write_bytes(b"archive")
     with RunFolder.create(runs, manifest()) as folder:
         folder.commit(trial, spans, card, end_state)
-        folder.write_run_scores([Score(metric="r", version="1", value=0.5)])
 
     opened = RunFolder.open(runs / "run")
     (stored,) = opened.trials()
@@ -42,7 +44,6 @@ def test_what_is_committed_is_read_back_as_it_was(runs: Path, manifest: Manifest
     assert (manifest(), trial, spans, (card,)) == (opened.manifest, stored.trial, stored.spans, opened.scorecards())
     assert stored.end_state is not None
     assert stored.end_state.read_bytes() == b"archive"
-    assert [score.value for score in opened.run_scores()] == [0.5]
     opened.verify()
 
 
@@ -132,7 +133,7 @@ def test_two_writers_of_one_run_folder_are_refused_and_readers_are_not(runs: Pat
         )
         assert RunFolder.open(runs / "run").manifest == manifest()
         with pytest.raises(ResultsError, match=re.escape(str(runs / "run"))):
-            RunFolder.open(runs / "run").write_run_scores([])
+            RunFolder.open(runs / "run").write_scorecards([], SCORING)
 
     assert f"process {os.getpid()}" in other.stderr
     with RunFolder.resume(runs / "run"):
@@ -149,16 +150,14 @@ RunFolder.resume(Path(sys.argv[1]))
 
 def test_scoring_again_keeps_the_earlier_scorecards(runs: Path, manifest: Manifest, record: Record) -> None:
     trial, spans, card = record()
-    scoring = Scoring(harness_version="0.2.0", suite_digest="d2", scorer_versions={"metric:m": "2"})
     with RunFolder.create(runs, manifest()) as folder:
         place = folder.commit(trial, spans, card)
         first = (place / "scorecard.json").read_bytes()
         for value in (0.5, 0.25):
             again = card.model_copy(update={"scores": (Score(metric="m", version="2", value=value),)})
-            folder.write_scorecards([again], [Score(metric="r", version="2", value=value)], scoring)
+            folder.write_scorecards([again], SCORING)
 
         assert [one.value("m") for one in folder.scorecards()] == [0.25]
-        assert [one.value for one in folder.run_scores()] == [0.25]
         assert (folder.manifest.suite_digest, folder.manifest.run_suite_digest) == ("d2", "d1")
         assert folder.manifest.scorer_versions == {"metric:m": "2"}
         assert (place / "scorecard.json").read_bytes() == first

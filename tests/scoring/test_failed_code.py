@@ -23,7 +23,6 @@ class Broken:
     version: ClassVar[str] = "1"
     def measure(self, evidence):
         return evidence.no_such_thing, ""
-    measure_run = measure
     def verify(self, evidence):
         return evidence.no_such_thing, "", {}
     def find(self, evidence):
@@ -60,13 +59,12 @@ def test_code_of_the_suite_that_raised_is_named_in_every_rendering(
         }
     )
 
-    summary = summarise(manifest, cards, run_scores=scorer.score_run(cards))
+    summary = summarise(manifest, cards)
 
     assert [(one.kind, one.name, one.trials) for one in summary.failed_code] == [
         ("check", "mine", 2),
         ("detector", "broken", 2),
         ("metric", "broken", 2),
-        ("run metric", "broken", 0),
     ]
     assert {one.raised.split(":")[0] for one in summary.failed_code} == {"own.py"}
     screen = StringIO()

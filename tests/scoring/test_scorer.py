@@ -93,11 +93,6 @@ class Broken(Length):
     def measure(self, evidence):
         return float("nan"), ""
 
-class Mean(Length):
-    name: ClassVar[str] = "mean_length"
-    def measure_run(self, scorecards):
-        return sum(card.value("length") for card in scorecards) / len(scorecards), ""
-
 class Raises:
     version: ClassVar[str] = "1"
     def verify(self, evidence):
@@ -110,7 +105,7 @@ class Nothing:
 
 def test_a_suites_own_metrics_stand_beside_the_built_in_ones(suite: MakeSuite, evidence: Build, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN)
-    scorer = build_scorer(suite(metrics=("own.py:Length", "own.py:Broken", "own.py:Mean")))
+    scorer = build_scorer(suite(metrics=("own.py:Length", "own.py:Broken")))
 
     cards = [scorer.score(evidence(answer=answer)) for answer in ("four", "it")]
 
@@ -118,8 +113,7 @@ def test_a_suites_own_metrics_stand_beside_the_built_in_ones(suite: MakeSuite, e
     assert [score.explanation for score in cards[0].scores if score.metric == "broken"] == [
         "the metric itself failed: ValueError: nan is not a finite number"
     ]
-    assert [(score.metric, score.value) for score in scorer.score_run(cards)] == [("mean_length", 3.0)]
-    assert {scorer.versions["metric:length"], scorer.versions["run_metric:mean_length"]} == {"3"}
+    assert scorer.versions["metric:length"] == "3"
 
 
 def test_a_check_that_breaks_cannot_tell_and_costs_no_other_verdict(
@@ -130,14 +124,14 @@ def test_a_check_that_breaks_cannot_tell_and_costs_no_other_verdict(
     card = score_trial(evidence(answer="yes"), suite(checks=(check("b", "own.py:Raises"), YES)))
 
     assert [verdict.passed for verdict in card.verdicts] == [None, True]
-    assert card.verdicts[0].reason == "the check itself failed: own.py:23: KeyError: 'x'"
+    assert card.verdicts[0].reason == "the check itself failed: own.py:18: KeyError: 'x'"
 
 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
         ("Nothing", "has no `name`"),
-        ("Idle", "has no `measure` or `measure_run` or `find`"),
+        ("Idle", "has no `measure` or `find`"),
         ("exact", "is no class"),
     ],
 )

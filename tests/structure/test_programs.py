@@ -33,8 +33,8 @@ def test_a_run_and_a_comparison_are_what_the_command_line_prints(project: Path) 
     mine = summary.model_dump(mode="json")
     assert mine["counts"] == printed["counts"]
     assert mine.keys() == printed.keys()
-    scores = [[one["metric"], one["value"]] for one in mine["run_scores"]]
-    assert scores == [[one["metric"], one["value"]] for one in printed["run_scores"]]
+    scores = [[one["metric"], one["mean"]] for one in mine["figures"]]
+    assert scores == [[one["metric"], one["mean"]] for one in printed["figures"]]
     shown = json.loads(command(project, "report", "mine", "--json"))
     assert mine == shown
     comparison = harness.compare("mine", "typed", project=project)

@@ -150,7 +150,7 @@ def part_section(kind: str, parts: Sequence[TrialGroup], metrics: Sequence[str])
 
 
 def metric_section(summary: Summary) -> Section:
-    """The mean of each metric that is known or the suite's own; figures of the whole run below them."""
+    """The mean of each metric that is known or the suite's own."""
     known = {one.metric: one for one in summary.figures}
     shown = [one for one in own_metrics_first(list(known)) if known[one].n or one not in METRICS]
     of = f" of {summary.counts.measured}"
@@ -158,7 +158,6 @@ def metric_section(summary: Summary) -> Section:
         (one, figure(one, known[one].mean), figure_between(one, known[one].interval), f"{known[one].n}{of}")
         for one in shown
     ]
-    rows += [(one.metric, figure(one.metric, one.value), "", "the run") for one in summary.run_scores]
     missing = [one.replace("_", " ") for one in known if one not in shown] if summary.counts.measured else []
     notes = (f"known for no trial: {', '.join(missing)}",) if missing else ()
     return Section(title="by metric", heads=("metric", "mean", "95 %", "known for"), rows=tuple(rows), notes=notes)

@@ -16,7 +16,6 @@ from harness.runs.execution.preflight import check_reachable, live_servers, star
 from harness.runs.execution.reference_states import compared_cases, refuse_stateless, with_reference_states
 from harness.runs.plan.plan import RunPlan, secret_values
 from harness.runs.plan.users import users_for_manifest
-from harness.runs.rescore import finish_scores
 from harness.runs.store.beside_trials import (
     Stop,
     keep_reference_states,
@@ -146,7 +145,6 @@ def _carried_out(job: Job, folder: RunFolder, executor: Executor, watch: Watch) 
         outages.words or outages.reached or spent or (_BY_A_PERSON if stop_requested(folder) and not complete else None)
     )
     write_stop(folder, None if cut_short is None else Stop(reason=cut_short))
-    finish_scores(folder, job.scorer)
     folder.close()
     return RunFolder.open(folder.path)
 

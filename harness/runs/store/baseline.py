@@ -135,7 +135,7 @@ def _json_line(value: object) -> str:
 def latest_comparable(runs: Path, manifest: RunManifest, *, same_agent: bool = False) -> RunFolder | None:
     """The newest finished run in the folder `runs` that can be compared with this one; None if there is none.
 
-    Comparable: same suite digest, tool mode, model mode, replay and scorer versions, and at least the same planned
+    Comparable: same suite digest, tool mode, model mode, users and scorer versions, and at least the same planned
     trials. The sandbox provider and the agent may differ (`same_agent`: the agent's name may not). Folders that cannot
     be read are skipped: a damaged old run must not stop a new one.
     """

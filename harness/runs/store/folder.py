@@ -54,7 +54,7 @@ from harness.runs.store.storage import (
     remove_unfinished,
     verify_checksums,
 )
-from harness.scoring.scorecard import Score, Scorecard
+from harness.scoring.scorecard import Scorecard
 from harness.suite.suites import Suite
 from harness.text import alternatives
 from harness.traces.spans import Span
@@ -154,7 +154,6 @@ def _document_of_trial(folder: Path, name: str, shape: type[_Document]) -> _Docu
     return found
 
 
-RUN_SCORES = "run_scores.json"
 _SCORING = "scoring.json"
 _SCORECARDS = "scorecards.jsonl"
 _PLACES = "places.txt"
@@ -182,7 +181,7 @@ class Scorings:
         folder = self._last()
         return "" if folder is None else f"{folder.name} {read_as(folder / CHECKSUMS_FILE, dict[str, str])}"
 
-    def add(self, scorecards: Iterable[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
+    def add(self, scorecards: Iterable[Scorecard], scoring: Scoring) -> Path:
         """Commits a further scoring, of which one card at a time is in memory, and gives its folder; the earlier ones
         stay as they are.
         """
@@ -200,7 +199,6 @@ class Scorings:
             files: dict[str, bytes | Path] = {
                 _SCORECARDS: cards,
                 _PLACES: b"".join(places),
-                RUN_SCORES: json_bytes([score.model_dump() for score in run_scores]),
                 _SCORING: json_bytes(scoring),
             }
             commit_folder(target, files)
@@ -216,13 +214,6 @@ class Scorings:
         if self._read is None or self._read[0] != folder.name:  # a scoring is never changed
             self._read = folder.name, parsed(folder / _SCORING, read_checked(folder, _SCORING), Scoring)
         return self._read[1]
-
-    def run_scores(self) -> tuple[Score, ...] | None:
-        """The figures over the whole run; None if it was not scored again."""
-        folder = self._last()
-        return (
-            None if folder is None else parsed(folder / RUN_SCORES, read_checked(folder, RUN_SCORES), tuple[Score, ...])
-        )
 
     def scorecards(self) -> Iterator[Scorecard]:
         """One a trial that was scored again."""
@@ -273,11 +264,11 @@ def gc_paused() -> Iterator[None]:
 
 # A run folder: the manifest, one checksummed folder a trial, and the scores of later scorers beside the first ones.
 #
-#     <run>/manifest.json, run_scores.json, suite.json (imported runs)
+#     <run>/manifest.json, suite.json (imported runs)
 #     <run>/trials/<case>/<attempt>/         trial.json, spans.jsonl, scorecard.json, seal.json, end_state.tar,
 #     page-*.png
 #     <run>/trials/<case>/<attempt>.failed-1/  an earlier try that the harness could not finish
-#     <run>/scores/<n>/                        scorecards.jsonl, run_scores.json, scoring.json, seal.json: n-th
+#     <run>/scores/<n>/                        scorecards.jsonl, scoring.json, seal.json: n-th
 #     scoring
 #
 # Append-only: no committed file is changed or removed. Incomplete files of a killed harness are not results, and are
@@ -514,25 +505,12 @@ class RunFolder:
             return head.counts
         return counts_of(self.each_card())
 
-    def run_scores(self) -> tuple[Score, ...]:
-        """The latest figures over the whole run; empty if none was written yet."""
-        latest = self._scorings.run_scores()
-        if latest is not None:
-            return latest
-        path = self.path / RUN_SCORES
-        return read_as(path, tuple[Score, ...]) if path.exists() else ()
-
-    def write_run_scores(self, run_scores: Sequence[Score]) -> None:
-        """The run's own figures, at its end; a resumed run writes them again."""
-        self._must_write()
-        write_atomically(self.path / RUN_SCORES, json_bytes([score.model_dump() for score in run_scores]))
-
-    def write_scorecards(self, scorecards: Iterable[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
+    def write_scorecards(self, scorecards: Iterable[Scorecard], scoring: Scoring) -> Path:
         """A further scoring beside the earlier ones, which stay as they are; gives its folder."""
         self._must_write()
         took = {(card.case_id, card.attempt): took_s for card, took_s in self.timed_cards()}
         noted = (self._note(card, took.get((card.case_id, card.attempt))) for card in scorecards)
-        return self._scorings.add(noted, run_scores, scoring)
+        return self._scorings.add(noted, scoring)
 
     def verify(self) -> None:
         """Reads everything against its checksums; raises ResultsError naming the first damaged file."""

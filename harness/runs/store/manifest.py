@@ -97,7 +97,7 @@ class RunManifest(Frozen):
     pins: dict[str, str] = {}
     """Values that were fixed for the agent: clock, seeds, locale, time zone."""
     scorer_versions: dict[str, str] = {}
-    """`verifier:<name>`, `metric:<name>`, `run_metric:<name>`, `detector:<name>` -> version."""
+    """`verifier:<name>`, `metric:<name>`, `detector:<name>` -> version."""
     run_suite_digest: str | None = None
     """The suite that was *run*, if the run was scored again with another one."""
     planned: tuple[PlannedTrial, ...]

@@ -55,12 +55,7 @@ def _scoring(runs: Path, _: Path) -> None:
     (runs / "r/scores/\u00b2").mkdir()
 
 
-def _markup(runs: Path, _: Path) -> None:
-    score = {"metric": "[/x]", "version": "1", "value": 1.0}
-    (runs / "r/run_scores.json").write_text(json.dumps([score]), encoding="utf-8")
-
-
-DOCUMENTS = (_trial, _scorecard, _archive, _scoring, _markup)
+DOCUMENTS = (_trial, _scorecard, _archive, _scoring)
 
 
 def naming_files(here: Project, verbs: Sequence[Words], random: random.Random, missing: list[str]) -> Row:

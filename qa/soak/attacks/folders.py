@@ -23,7 +23,6 @@ VERBS = 5
 RUN_PLACES = (
     "manifest.json",
     "suite.json",
-    "run_scores.json",
     "stopped.json",
     "rounds.json",
     ".lock",

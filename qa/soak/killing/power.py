@@ -142,7 +142,6 @@ def _wrong_in_run(run: Path, committed: set[str], cards: dict[str, bytes]) -> li
     try:
         folder = RunFolder.open(run)
         folder.verify()
-        folder.run_scores()
     except UsageError as error:
         return [str(error)] if committed or run.exists() else []  # the run had not begun
     except HarnessError as error:

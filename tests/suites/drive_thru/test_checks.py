@@ -184,20 +184,6 @@ def test_an_item_that_no_lookup_showed_is_hallucinated(checks, calls, actual, va
     assert checks.NoHallucinatedItems().measure(evidence([], actual, calls))[0] == value
 
 
-@pytest.mark.parametrize(
-    ("cards", "value"),
-    [
-        ([], None),
-        ([card(None), card(False)], None),
-        ([card(1.0), card(0.5), card(0.5)], 0.667),
-        ([card(1.0), card(None), card(0.0, "agent_failed")], 0.5),
-        ([card(1.0), card(0.0, "inconclusive"), card(0.0, "harness_failed")], 1.0),
-    ],
-)
-def test_the_average_is_over_measured_trials_to_three_decimals(checks, cards, value):
-    assert checks.AverageOrderCorrectness().measure_run(cards)[0] == value
-
-
 def test_a_wrong_order_is_told_line_by_line(checks):
     seen = evidence([line("a", 2, "large", ["y", "x"])], [line("a"), line("b")])
     missing, extra = ["2 x large a (x, y)"], ["1 x a", "1 x b"]
