@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +18,6 @@ import click
 from harness import __version__
 from harness.errors import EngineUnavailable, ExitCode
 from harness.plugins import DISTRIBUTION
-from harness.sandbox.engine_version import engine_version
 
 if TYPE_CHECKING:
     from harness.sandbox.images.store import ImageStore
@@ -214,8 +214,20 @@ def version_lines() -> Iterator[str]:
     yield f"harness {__version__}"
     yield f"python {platform.python_version()} ({platform.python_implementation()})"
     yield f"platform {platform.platform()}"
-    yield f"engine {engine_version() or 'none that answers on this machine'}"
+    yield f"engine {_engine_version()}"
     yield f"libraries {', '.join(_libraries())}"
+
+
+def _engine_version() -> str:
+    from harness.sandbox.engine import connect, engine_facts
+
+    try:
+        client = connect()
+    except EngineUnavailable:
+        return "none that answers"
+    with closing(client):
+        facts = engine_facts(client)
+    return "; ".join((f"{facts.name} {facts.version}, kernel {facts.kernel}", *facts.lacks))
 
 
 def _libraries() -> Iterator[str]:

@@ -22,8 +22,7 @@ def image_command() -> None:
     "--lock",
     "write_lock",
     is_flag=True,
-    help="Pin the packages in requirements.in of NAMES, and write images/lock.toml: digests and packages of all"
-    " images.",
+    help="First pin the packages in the images' requirements.in.",
 )
 @click.pass_obj
 def build_images(project: Path, names: tuple[str, ...], install_tools: bool, write_lock: bool) -> None:
@@ -31,7 +30,6 @@ def build_images(project: Path, names: tuple[str, ...], install_tools: bool, wri
 
     \b
     harness image build base
-    harness image build --lock
     harness image build kinto --lock
 
     With --lock, pip chooses the versions of images/NAME/requirements.in from its configured index, among those with a
@@ -48,15 +46,13 @@ def build_images(project: Path, names: tuple[str, ...], install_tools: bool, wri
     if install_tools:
         install_missing_tools(say)
     store = ImageStore(project)
-    for name in names if write_lock else ():
+    for name in (names or store.names()) if write_lock else ():
         if (project / "images" / name / ASKED).exists():
             click.echo(f"wrote {lock_requirements(project, name, platform.machine(), say)}")
     for name in names or store.names():
         built = store.build(name, say)
         state = "there" if built.reused else "built"
         click.echo(f"{built.name:24} {state}  {built.size_mb:5} MB  {built.tag}")
-    if write_lock:
-        click.echo(f"wrote {store.lock(say)}")
 
 
 # `harness snapshot`: builds, verifies and compares snapshots.

@@ -29,6 +29,16 @@ _PICTURE = "/tmp/picture.png"
 _READY = "/tmp/ready"
 _LOG = "/tmp/driver.log"
 _START = f'exec python3 {{agent}}/driver.py {_SOCKET} "$1" >{_READY} 2>{_LOG}'
+_ASK = """
+import socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as driver:
+    driver.connect(sys.argv[1])
+    driver.sendall(sys.argv[2].encode("utf-8", "surrogateescape"))
+    driver.shutdown(socket.SHUT_WR)
+    while piece := driver.recv(65536):
+        sys.stdout.buffer.write(piece)
+"""
+"""Sends one request to the driver and prints its answer."""
 _READY_WITHIN_S = 120.0
 _POLL_S = 0.05
 _BEYOND_S = 30.0
@@ -180,7 +190,7 @@ class Browser:
             time.sleep(_POLL_S)
 
     def _answer_to(self, request: str, within_s: float) -> ProgramExit:
-        command = ["python3", "-I", "-S", "-E", f"{self._sandbox.places.agent}/ask.py", _SOCKET, request]
+        command = ["python3", "-I", "-S", "-E", "-c", _ASK, _SOCKET, request]
         if self._ended:
             raise self._gone("it ended by itself")
         try:

@@ -292,7 +292,13 @@ def clean_end_state(archive: Path, clean: Clean) -> EndState:
         update={"changes": tuple(_cleaned_change(change, cleaned.get(change.path), clean) for change in before.changes)}
     )
     if after != before:
-        _rewrite(archive, {_cleaned_text(clean, path): content for path, content in cleaned.items()}, after)
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=str(archive.parent)) as spool:
+            members = {}
+            for path, content in cleaned.items():
+                if content is not None:
+                    members[_cleaned_text(clean, path)] = (spool.tell(), len(content))
+                    spool.write(content)
+            _write_archive(archive, after, members, spool)
     return after
 
 
@@ -308,24 +314,3 @@ def _cleaned_change(change: FileChange, content: bytes | None, clean: Clean) -> 
 
 def _cleaned_text(clean: Clean, text: str) -> str:
     return clean(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
-
-
-def _rewrite(archive: Path, contents: dict[str, bytes | None], state: EndState) -> None:
-    modes = {change.path: change.mode or 0 for change in state.changes}
-    head = json.dumps(state.model_dump(mode="json"), ensure_ascii=True, sort_keys=True, indent=1).encode()
-    with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        written = Path(folder) / archive.name
-        with tarfile.open(written, "w", format=tarfile.PAX_FORMAT, encoding="utf-8", errors="surrogateescape") as tar:
-            _add(tar, _HEAD, head, 0o644)
-            for path in sorted(contents):
-                content = contents[path]
-                if content is not None:
-                    _add(tar, f"files{path}", content, modes[path])
-        written.replace(archive)
-
-
-def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size = len(content)
-    entry.mode = mode
-    tar.addfile(entry, io.BytesIO(content))

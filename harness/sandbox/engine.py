@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import EngineUnavailable
-from harness.sandbox.engine_version import PODMAN, engine_name, lacks_by_name
 from harness.values import digest_of
 
 if TYPE_CHECKING:
@@ -59,10 +58,23 @@ def _failures() -> tuple[type[Exception], ...]:
     return DockerException, requests.RequestException
 
 
+DOCKER = "Docker"
+PODMAN = "Podman"
+
+
+def engine_name(version: Mapping[str, Any]) -> str:
+    """`Docker`, `Podman`, or the name that an unknown engine gives to its first component."""
+    names = [str(component.get("Name", "")) for component in version.get("Components") or ()]
+    if any(name.startswith(PODMAN) for name in names):
+        return PODMAN
+    return DOCKER if not names or names[0] == "Engine" else names[0]
+
+
 _ROOTLESS = "rootless"
 _DOCKER_DESKTOP = "Docker Desktop"
 """What it calls the operating system of its virtual machine, on every system."""
 
+_NO_FILE_LIMIT = "no limit on the number of files in a writable place (its memory limit holds)"
 _NO_SOCKETS = (
     "no sockets of this machine in containers: `docker` starts a relay for each trial, `docker-warm` cannot run"
 )
@@ -117,7 +129,7 @@ def facts_of(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts
         default_runtime=str(info.get("DefaultRuntime") or "?"),
         mounts_sockets=mounts_sockets,
         lacks=(
-            *lacks_by_name(name),
+            *((_NO_FILE_LIMIT,) if name == PODMAN else ()),
             *(() if mounts_sockets else (_NO_SOCKETS,)),
             *_missing_limits(info, none_at_all=rootless and cgroups == "1"),
         ),

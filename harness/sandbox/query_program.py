@@ -5,8 +5,7 @@ its `-wal` and `-journal` may be beside it), `query` or `tables` (names, none: a
 and `answer_bytes`. It prints one JSON object with one of: `rows`; `tables`; `refused`, in the database's words;
 `unmeasurable`, why the file cannot be queried within the limits; `unable`, what this Python lacks.
 
-The file is hostile. SQLite opens it read-only and immutable, so that it opens no other file: no journal (which names
-files to delete), no write-ahead log, no attached database. A write-ahead log is read here instead.
+The file is hostile, and a copy. SQLite opens no other file but its write-ahead log: no journal, no attached database.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import base64
 import json
 import math
 import resource
-import struct
 import sys
 import time
 from pathlib import Path
@@ -26,15 +24,10 @@ TYPE_CHECKING = False  # this starts many times, and does without `typing`
 
 if TYPE_CHECKING:
     import sqlite3
-    from typing import Any, BinaryIO
+    from typing import Any
 
 
-_HEADER = b"SQLite format 3\0"
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
-_LOG_ORDERS = {0x377F0682: "<", 0x377F0683: ">"}
-"""Maps the log's magic number to the byte order of its checksums."""
-_LOG_VERSION = 3007000
-_LOG_HEADER, _FRAME_HEADER = 32, 24
 _FILE_BYTES_MAX = 128 * 1024 * 1024
 _STEPS_BETWEEN_LOOKS = 10_000
 _READING_PRAGMAS = (
@@ -81,7 +74,7 @@ def _json_answer(sqlite3: Any, request: dict[str, Any]) -> str:
     """The answer as JSON: rows are written as they are read, so that no answer is in memory twice."""
     deadline = time.process_time() + request["cpu_s"]
     try:
-        _settle(request["database"])
+        _refuse_half_a_transaction(request["database"])
         database = _open_database(sqlite3, request, deadline)
         if request.get("query") is not None:
             return f'{{"rows": {_rows(database, request["query"], RowBudget(request["answer_bytes"]))}}}'
@@ -111,10 +104,16 @@ class RowBudget:
 
 
 def _open_database(sqlite3: Any, request: dict[str, Any], deadline: float) -> Any:
-    address = f"file:{quote(request['database'])}?mode=ro&immutable=1"
+    address = f"file:{quote(request['database'])}?mode=rw"  # a write-ahead log is read only by who may write
     database = sqlite3.connect(address, uri=True, isolation_level=None)
     database.set_progress_handler(lambda: int(time.process_time() >= deadline), _STEPS_BETWEEN_LOOKS)
-    for setting in ("trusted_schema = off", "cell_size_check = on", "mmap_size = 0", "temp_store = memory"):
+    for setting in (
+        "trusted_schema = off",
+        "cell_size_check = on",
+        "mmap_size = 0",
+        "temp_store = memory",
+        "query_only = on",
+    ):
         database.execute("pragma " + setting)
     if hasattr(database, "setlimit"):  # Python 3.11
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, request["answer_bytes"])
@@ -175,83 +174,18 @@ def _json_value(value: Any) -> Any:
     return value
 
 
-def _settle(database: str) -> None:
-    """Applies the write-ahead log; raises LimitExceeded for a database that was left in the middle of a transaction."""
-    with Path(database).open("r+b") as file:
-        if file.read(len(_HEADER)) != _HEADER:
-            return  # SQLite reports the problem
-        if _is_hot(Path(database + "-journal")):
-            raise LimitExceeded("it was left in the middle of a transaction: a rollback journal exists beside it")
-        log = Path(database + "-wal")
-        if log.exists():
-            with log.open("rb") as stream:
-                _bring_in(stream, file)
-        file.seek(18)
-        file.write(b"\1\1")  # "no write-ahead log": the format versions for writing and reading
-
-
-def _is_hot(path: Path) -> bool:
-    """Whether a rollback journal shows an unfinished transaction."""
-    if not path.exists():
-        return False
-    with path.open("rb") as journal:
-        head = journal.read(12)
-    return head[:8] == _JOURNAL and head[8:] != bytes(4)
-
-
-def _bring_in(log: BinaryIO, file: BinaryIO) -> None:
-    """Writes the pages of the log's committed transactions to the database, as a checkpoint does."""
-    head = log.read(_LOG_HEADER)
-    if len(head) < _LOG_HEADER:
+def _refuse_half_a_transaction(database: str) -> None:
+    """Raises LimitExceeded for a rollback journal of an unfinished transaction, and removes any other: SQLite must read
+    none, because a journal names files to delete.
+    """
+    journal = Path(database + "-journal")
+    if not journal.exists():
         return
-    magic, version, page_size, _, *salts = struct.unpack(">6I", head[:24])
-    order = _LOG_ORDERS.get(magic)
-    known = version == _LOG_VERSION and 512 <= page_size <= 65536 and page_size & (page_size - 1) == 0
-    sums = (0, 0) if order is None else _checksum(order, head[:24], (0, 0))
-    if order is None or not known or sums != struct.unpack(">2I", head[24:]):
-        return  # SQLite ignores such a log too
-    pages, size = _committed_pages(log, order, page_size, tuple(salts), sums)
-    if size is None:
-        return
-    if size * page_size > _FILE_BYTES_MAX:
-        raise LimitExceeded(f"its write-ahead log makes it larger than {_FILE_BYTES_MAX} bytes")
-    for number, place in pages.items():
-        if number <= size:
-            log.seek(place)
-            file.seek((number - 1) * page_size)
-            file.write(log.read(page_size))
-    file.truncate(size * page_size)
-
-
-def _committed_pages(
-    log: BinaryIO, order: str, page_size: int, salts: tuple[int, ...], sums: tuple[int, int]
-) -> tuple[dict[int, int], int | None]:
-    """Page -> where in the log its last committed content is, and how many pages the database has then."""
-    pages: dict[int, int] = {}
-    open_pages: dict[int, int] = {}
-    size = None
-    while True:
-        place = log.tell() + _FRAME_HEADER
-        frame = log.read(_FRAME_HEADER + page_size)
-        if len(frame) < _FRAME_HEADER + page_size:
-            return pages, size
-        number, size_after, *rest = struct.unpack(">6I", frame[:_FRAME_HEADER])
-        sums = _checksum(order, frame[:8] + frame[_FRAME_HEADER:], sums)
-        if number == 0 or (*salts, *sums) != tuple(rest):
-            return pages, size
-        open_pages[number] = place
-        if size_after:
-            pages.update(open_pages)
-            size, open_pages = size_after, {}
-
-
-def _checksum(order: str, data: bytes, sums: tuple[int, int]) -> tuple[int, int]:
-    first, second = sums
-    words = iter(struct.unpack(f"{order}{len(data) // 4}I", data))
-    for even, odd in zip(words, words, strict=True):
-        first = (first + even + second) & 0xFFFFFFFF
-        second = (second + odd + first) & 0xFFFFFFFF
-    return first, second
+    with journal.open("rb") as stream:
+        head = stream.read(12)
+    if head[:8] == _JOURNAL and head[8:] != bytes(4):
+        raise LimitExceeded("it was left in the middle of a transaction: a rollback journal exists beside it")
+    journal.unlink()
 
 
 if __name__ == "__main__":

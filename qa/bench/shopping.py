@@ -69,7 +69,6 @@ def copied(project: Path) -> Path:
     """What the suite needs of this repository."""
     for name in PARTS:
         shutil.copytree(ROOT / name, project / name)
-    shutil.copyfile(ROOT / "images/lock.toml", project / "images/lock.toml")
     return project
 
 

@@ -71,7 +71,6 @@ def main() -> int:
 def _demonstrate(project: Path) -> list[tuple[Night, dict[str, int], int, int]]:
     for folder in ("suites", "images", "snapshots"):
         shutil.copytree(ROOT / folder / "drive_thru", project / folder / "drive_thru")
-    shutil.copyfile(ROOT / "images/lock.toml", project / "images/lock.toml")
     print("# recorded against version 1 of the menu service")
     _harness(project, "record", "drive_thru", "--agent", "v2", *LOOK[2:-4])
     rows = []

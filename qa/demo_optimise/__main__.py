@@ -82,7 +82,6 @@ def _planted(folder: Path, name: str, url: str) -> tuple[Setting, Path]:
     project = folder / name
     for part in ("suites/grocery", "images/grocery", "snapshots/grocery"):
         shutil.copytree(ROOT / part, project / part)
-    shutil.copyfile(ROOT / "images/lock.toml", project / "images/lock.toml")
     suite = project / "suites/grocery"
     for path, text in setting.texts().items():
         (suite / "agents/shopper" / path).write_text(text, encoding="utf-8")

@@ -135,7 +135,6 @@ def doubles() -> Iterator[None]:
 def _copied(project: Path) -> None:
     for name in ("suites/grocery", "images/grocery", "snapshots/grocery"):
         shutil.copytree(ROOT / name, project / name)
-    shutil.copyfile(ROOT / "images/lock.toml", project / "images/lock.toml")
     told = json.loads((ROOT / SCENARIOS).read_text(encoding="utf-8"))
     told["eval_cases"] = [one for one in told["eval_cases"] if one["evalId"] in CASES]
     (project / SCENARIOS).write_text(json.dumps(told), encoding="utf-8")

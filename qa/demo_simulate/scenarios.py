@@ -24,7 +24,6 @@ def main() -> int:
         project = Path(temporary)
         for name in ("suites/grocery", "images/grocery", "snapshots/grocery", str(CASSETTES)):
             shutil.copytree(ROOT / name, project / name)
-        shutil.copyfile(ROOT / "images/lock.toml", project / "images/lock.toml")
         words = ["run", "grocery", "--agent", AGENTS[0], "--user", "model", "--run-name", _NAME]
         words += ["--live", "all,record"]
         with doubles():

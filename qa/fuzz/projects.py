@@ -13,7 +13,6 @@ from harness.judging.rubrics import read_rubric
 from harness.judging.settings import JudgeSettings
 from harness.sandbox.environment import load_environment
 from harness.sandbox.images.recipe import read_recipe
-from harness.sandbox.images.store import read_lock
 from harness.scoring.registry import metrics_of, verifiers_of
 from harness.suite.documents import read_document
 from harness.suite.fixtures import load_pack
@@ -39,7 +38,6 @@ def readers() -> list[Reader]:
         Reader(name="fixture packs", syntax="yaml", seeds=packs, read=_pack, cost=4),
         Reader(name="environment.yaml", syntax="yaml", seeds=files("images/*/environment.yaml"), read=_environment),
         Reader(name="Dockerfiles", syntax="text", seeds=files("images/*/Dockerfile"), read=_recipe),
-        Reader(name="images/lock.toml", syntax="text", seeds=files("images/lock.toml"), read=_lock),
         Reader(name="rubrics", syntax="yaml", seeds=lambda: [path.read_bytes() for path in rubrics], read=_rubric),
         Reader(name="labels", syntax="lines", seeds=files("suites/*/labels/counter.jsonl"), read=_labels),
         Reader(name="records of calibrations", syntax="lines", seeds=lambda: [_RECORD], read=_records),
@@ -169,11 +167,6 @@ def _environment(content: bytes, folder: Path) -> None:
 def _recipe(content: bytes, folder: Path) -> None:
     write(folder / "images" / "fuzzed" / "Dockerfile", content)
     assert len(read_recipe(folder / "images", "fuzzed").digest("tag")) == 64
-
-
-def _lock(content: bytes, folder: Path) -> None:
-    write(folder / "lock.toml", content)
-    read_lock(folder)
 
 
 def _rubric(content: bytes, folder: Path) -> None:

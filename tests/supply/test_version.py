@@ -19,6 +19,6 @@ def test_versions_of_harness_python_platform_engine_and_libraries_are_told(tmp_p
     assert ["harness", "python", "platform", "engine", "libraries"] == list(found)
     assert (__version__, platform.platform()) == (found["harness"], found["platform"])
     assert found["python"].startswith(platform.python_version())
-    assert "none that answers on this machine" == found["engine"]
+    assert "none that answers" == found["engine"]
     assert {"aiohttp", "pydantic", "vcrpy"} < {library.split()[0] for library in found["libraries"].split(", ")}
     assert not {"pytest", "mypy"} & {library.split()[0] for library in found["libraries"].split(", ")}

@@ -11,11 +11,9 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-import acts
-from page import ActRefused, Tab, words_of
+from page import ACTS, ActRefused, Tab, words_of
 from playwright.async_api import Browser, BrowserContext, Error, async_playwright
 
 _CHROMIUM = "/usr/lib/chromium/chromium"
@@ -35,7 +33,6 @@ _ARGUMENTS = [
 _GONE = 3
 _PERHAPS_GONE = (409, 410)
 _ALIVE_WITHIN_S = 20.0
-Act = Callable[[Tab, dict[str, Any]], Awaitable[Any]]
 
 
 def main() -> None:
@@ -132,7 +129,7 @@ class _RequestQueue:
         return True
 
     async def _done(self, request: dict[str, Any]) -> Any:
-        act: Act = acts.ACTS[request["do"]]
+        act = ACTS[request["do"]]
         if not request.get("fresh"):
             return await act(self._tab, request)
         tab = await _tab(self._browser, self._settings, None)

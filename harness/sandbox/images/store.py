@@ -5,10 +5,9 @@ a change below changes every image above. No registry is involved: the tag is co
 """
 
 import io
-import json
 import tarfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,6 @@ import docker
 import requests
 from docker.errors import DockerException, ImageNotFound, NotFound
 
-from harness.disk import write_atomically
 from harness.errors import ImageError
 from harness.sandbox.engine import connect, engine_facts
 from harness.sandbox.images.building import (
@@ -32,63 +30,7 @@ from harness.sandbox.images.building import (
 from harness.sandbox.images.recipe import Recipe, context_of, image_names, read_recipe
 from harness.sandbox.images.wheels import LISTS, wheels_context, wheels_digest
 from harness.sandbox.ownership import owner_labels
-from harness.suite.documents import read_document
-from harness.values import Frozen, digest_of
-
-# `images/lock.toml`: the packages of a project's images at the time of its last update.
-#
-# An image that is later built from other packages is reported, not rejected, because Debian's mirrors change. Runs
-# store the digest of their package list, so that a comparison of two runs can report a difference.
-
-_SHOWN = 8
-_HEAD = "# What the images were made of. Written by `harness image build --lock`; compared at every build.\n"
-
-
-class LockedImage(Frozen):
-    """One image in the lock file."""
-
-    inputs: str
-    """Digest of the Dockerfile, its context, its wheels and the image below."""
-    packages_digest: str
-    packages: tuple[str, ...]
-
-
-class _LockFile(Frozen):
-    images: dict[str, LockedImage] = {}
-
-
-def read_lock(images: Path) -> dict[str, LockedImage]:
-    """The locked images of a project by name; empty if nothing was locked."""
-    path = images / "lock.toml"
-    return dict(read_document(path, _LockFile).images) if path.is_file() else {}
-
-
-def write_lock(images: Path, locked: Mapping[str, LockedImage]) -> Path:
-    """Writes the lock file; the same images give the same bytes."""
-    path = images / "lock.toml"
-    parts = [_HEAD]
-    for name, image in sorted(locked.items()):
-        parts.append(f"\n[images.{json.dumps(name)}]\n")
-        parts.append(f"inputs = {json.dumps(image.inputs)}\npackages_digest = {json.dumps(image.packages_digest)}\n")
-        parts.append("packages = [\n" + "".join(f"  {json.dumps(line)},\n" for line in image.packages) + "]\n")
-    write_atomically(path, "".join(parts).encode())
-    return path
-
-
-def differences(locked: Iterable[str], found: Iterable[str]) -> str | None:
-    """Describes how a package list differs from the locked one; None: not at all."""
-    before = dict(line.split("=", 1) for line in locked)
-    after = dict(line.split("=", 1) for line in found)
-    changes = [
-        f"{name} {before[name]} -> {after[name]}" for name in before if after.get(name, before[name]) != before[name]
-    ]
-    changes += [f"{name} is gone" for name in before if name not in after]
-    changes += [f"{name} {version} is new" for name, version in after.items() if name not in before]
-    if not changes:
-        return None
-    more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-    return ", ".join(changes[:_SHOWN]) + more
-
+from harness.values import digest_of
 
 # The packages of an image: `name=version` of its Debian packages and of the wheels that the harness installed.
 #
@@ -179,7 +121,7 @@ class ImageStore:
         return image_names(self._images)
 
     def build(self, name: str, progress: Progress = lambda _: None) -> BuiltImage:
-        """Builds the image and what it builds on, or finds it; reports packages that differ from the lock.
+        """Builds the image and what it builds on, or finds it.
 
         Raises ImageError with the failing step, InvalidDocument for a Dockerfile that cannot be used.
         """
@@ -192,7 +134,6 @@ class ImageStore:
             size = self._client.api.inspect_image(plan.tag)["Size"]
         with self._lock:
             self._tags[name] = plan.tag
-        self._report(plan, progress)
         return BuiltImage(
             name=name,
             tag=plan.tag,
@@ -233,15 +174,6 @@ class ImageStore:
                 self._packages[tag] = known
         return known
 
-    def lock(self, progress: Progress = lambda _: None) -> Path:
-        """Builds every image of the project and writes the packages of each to the lock file."""
-        locked = {}
-        for name in self.names():
-            built = self.build(name, progress)
-            packages = self.packages(built.tag)
-            locked[name] = LockedImage(inputs=built.digest, packages_digest=built.packages_digest, packages=packages)
-        return write_lock(self._images, locked)
-
     def _plan(self, name: str, above: tuple[str, ...] = ()) -> _Plan:
         if name in above:
             raise ImageError(f"image {name!r} builds on itself: {' on '.join((*above, name))}")
@@ -278,12 +210,6 @@ class ImageStore:
         except ImageNotFound:
             return False
         return True
-
-    def _report(self, plan: _Plan, progress: Progress) -> None:
-        locked = read_lock(self._images).get(plan.recipe.name)
-        changed = None if locked is None else differences(locked.packages, self.packages(plan.tag))
-        if changed is not None:
-            progress(f"image {plan.recipe.name!r} holds other packages than images/lock.toml says: {changed}")
 
 
 @contextmanager

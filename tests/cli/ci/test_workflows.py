@@ -280,7 +280,6 @@ def test_their_steps_work_in_their_order(project: Path, tmp_path: Path) -> None:
     folder = tmp_path / "repository"
     for part in ("suites", "images", "snapshots", "cassettes"):
         shutil.copytree(project / part / "drive_thru", folder / part / "drive_thru")
-    shutil.copyfile(project / "images/lock.toml", folder / "images/lock.toml")
     (folder / ".gitignore").write_text("runs/\n.harness/\n")
     git(folder, "init", "--quiet")
     initialised(folder)

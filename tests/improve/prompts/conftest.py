@@ -82,7 +82,6 @@ def grocery(folder: Path) -> Iterator[RunPlan]:
     """A plan of the suite whose service and model are processes of this machine, without any container."""
     for name in ("suites/grocery", "images/grocery", "snapshots/grocery"):
         shutil.copytree(PROJECT / name, folder / name)
-    shutil.copyfile(PROJECT / "images/lock.toml", folder / "images/lock.toml")
     env = {"GROCERY_SEED": str(SEED), "GROCERY_DATABASE": str(folder / "grocery.sqlite")}
     with (
         running("-m", "grocery_service", "--port", "0", folder=MARKET, env=env) as market,

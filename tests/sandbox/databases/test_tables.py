@@ -107,7 +107,7 @@ def test_a_query_is_answered_and_cannot_write(database: Callable[..., Path], loc
     assert 2 == len(local_reader.rows(parts, "select * from loan", 20))
 
 
-def test_what_a_write_ahead_log_holds_is_seen(database: Callable[..., Path], local_reader: SqliteReader) -> None:
+def test_what_a_write_ahead_log_holds_is_seen(database: Callable[..., Path], reader: SqliteReader) -> None:
     path = database()
     connection = sqlite3.connect(path)
     connection.execute("pragma journal_mode = wal")
@@ -116,8 +116,8 @@ def test_what_a_write_ahead_log_holds_is_seen(database: Callable[..., Path], loc
     parts = {part: Path(f"{path}{part}").read_bytes() for part in ("", "-wal")}  # while it is open
     connection.close()
 
-    assert [{"book": "Ubik"}] == local_reader.rows(parts, "select book from loan where id = 9", 20)
-    assert [] == local_reader.rows({"": parts[""]}, "select book from loan where id = 9", 20)
+    assert [{"book": "Ubik"}] == reader.rows(parts, "select book from loan where id = 9", 20)
+    assert [] == reader.rows({"": parts[""]}, "select book from loan where id = 9", 20)
 
 
 def test_a_file_that_is_no_database_is_told(local_reader: SqliteReader) -> None:
