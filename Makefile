@@ -12,8 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: install ## build what is missing, run the drive-thru suite with both agents, compare them
-	@$(BIN)/python -m qa.demo drive_thru --install-tools
+demo: tools ## build what is missing, run the drive-thru suite with both agents, compare them
+	@$(BIN)/python -m qa.demo drive_thru
 
 demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge against people's labels, calibrate it
 	@$(BIN)/python -m qa.demo_judge
@@ -77,7 +77,8 @@ test-full: install images ## the slow tests: frameworks, browser, escapes
 	@$(BIN)/pytest -m slow -n 3 --dist loadfile --no-loadscope-reorder
 
 tools: install ## what base images are made with (as root, on Debian), and the base image
-	-@$(BIN)/harness image build base --install-tools
+	-@command -v mmdebstrap > /dev/null || { apt-get update --quiet && apt-get install --yes --no-install-recommends mmdebstrap; }
+	-@$(BIN)/harness image build base
 
 images: tools ## every image of the project, so that no test has to wait for one
 	-@$(BIN)/harness image build && $(BIN)/harness image build browser

@@ -21,7 +21,6 @@ from harness.runs.plan.plan import RunOptions
 from harness.runs.store.folder import RunFolder
 from harness.sandbox.engine import connect
 from harness.sandbox.environment import BASE_IMAGE, load_environment
-from harness.sandbox.images.building import install_tools as install_missing_tools
 from harness.sandbox.images.store import ImageStore
 from harness.sandbox.leftovers import reap
 from harness.sandbox.snapshots import SnapshotStore
@@ -29,10 +28,10 @@ from harness.suite.loading import load_suite
 from harness.suite.suites import Suite
 
 
-def demonstrate(project: Path, name: str, *, install_tools: bool) -> ExitCode:
+def demonstrate(project: Path, name: str) -> ExitCode:
     """Runs every version of the suite's agent and compares each with the one before it."""
     suite = load_suite(project, name)
-    sandbox = _sandbox(project, suite, install_tools)
+    sandbox = _sandbox(project, suite)
     folders: list[RunFolder] = []
     codes = [ExitCode.DONE]
     for version in reversed(list(suite.agents)):  # the default one is named first, and runs last
@@ -46,7 +45,7 @@ def demonstrate(project: Path, name: str, *, install_tools: bool) -> ExitCode:
     return max(codes)
 
 
-def _sandbox(project: Path, suite: Suite, install_tools: bool) -> Literal["docker", "local"]:
+def _sandbox(project: Path, suite: Suite) -> Literal["docker", "local"]:
     try:
         client = connect()
     except EngineUnavailable as error:
@@ -54,8 +53,6 @@ def _sandbox(project: Path, suite: Suite, install_tools: bool) -> Literal["docke
         return "local"
     for removed in reap(client):
         say(f"removed resources of a crashed run: {removed}")
-    if install_tools:
-        install_missing_tools(say)
     images = ImageStore(project, client)
     image = load_environment(project, suite.environment).image if suite.environment else BASE_IMAGE
     say(f"image {images.build(image, say).tag} is built")
@@ -80,9 +77,8 @@ def _build_snapshot(project: Path, suite: Suite, images: ImageStore) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite")
-    parser.add_argument("--install-tools", action="store_true", help="install mmdebstrap if it is missing (as root)")
     given = parser.parse_args()
-    sys.exit(demonstrate(Path(__file__).resolve().parents[1], given.suite, install_tools=given.install_tools))
+    sys.exit(demonstrate(Path(__file__).resolve().parents[1], given.suite))
 
 
 if __name__ == "__main__":

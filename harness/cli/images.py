@@ -17,7 +17,6 @@ def image_command() -> None:
 
 @image_command.command("build")
 @click.argument("names", nargs=-1)
-@click.option("--install-tools", is_flag=True, help="Install mmdebstrap if it is missing (as root, on Debian).")
 @click.option(
     "--lock",
     "write_lock",
@@ -25,7 +24,7 @@ def image_command() -> None:
     help="First pin the packages in the images' requirements.in.",
 )
 @click.pass_obj
-def build_images(project: Path, names: tuple[str, ...], install_tools: bool, write_lock: bool) -> None:
+def build_images(project: Path, names: tuple[str, ...], write_lock: bool) -> None:
     """Build NAMES (default: all images of the project) and their base images.
 
     \b
@@ -39,12 +38,9 @@ def build_images(project: Path, names: tuple[str, ...], install_tools: bool, wri
     reachable, Debian is built from its packages; that needs mmdebstrap.
     """
     from harness.cli.console import say
-    from harness.sandbox.images.building import install_tools as install_missing_tools
     from harness.sandbox.images.store import ImageStore
     from harness.sandbox.images.wheels import ASKED, lock_requirements
 
-    if install_tools:
-        install_missing_tools(say)
     store = ImageStore(project)
     for name in (names or store.names()) if write_lock else ():
         if (project / "images" / name / ASKED).exists():

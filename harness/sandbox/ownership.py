@@ -3,14 +3,12 @@
 Every resource contains its owner's name, so that leftovers of dead owners can be removed and live ones kept.
 """
 
-import atexit
 import os
 import select
 import signal
 import stat
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -115,34 +113,14 @@ def private_folder() -> Path:
 def remove_private_folder(folder: Path) -> None:
     """Removes the folder, whatever the modes of its entries, and the owner's folder with the last one.
 
-    If that is impossible (no free descriptor to open it), it is retried with the next one, and at the end of the
-    process.
+    What cannot be removed is left to `private_folders_left` of a later process.
     """
-    if not _is_removed(folder):
-        _unremoved.append(folder)
-    elif _unremoved and not _is_removed(older := _unremoved.popleft()):
-        _unremoved.append(older)
-
-
-def _is_removed(folder: Path) -> bool:
     remove_folder(folder)
-    if folder.exists():
-        return False
     with suppress(OSError):  # another folder of this process still exists
         folder.parent.rmdir()
-    return True
-
-
-def _remove_the_rest() -> None:
-    while _unremoved:
-        remove_folder(folder := _unremoved.popleft())
-        with suppress(OSError):
-            folder.parent.rmdir()
 
 
 _seen_to_be_ours: set[Path] = set()
-_unremoved: deque[Path] = deque()
-atexit.register(_remove_the_rest)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The interface of sandboxes: start one from a snapshot, run programs in it, read its end state, discard it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -72,7 +72,6 @@ class SandboxSpec:
     """Whether HOME is an empty folder of the programs' own, and no variable leads to code in a writable place."""
     cwd: str | None = None
     """Where programs start; None: in the working directory, with `own_home` in another empty folder."""
-    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

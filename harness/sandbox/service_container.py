@@ -237,17 +237,13 @@ class ServiceContainer:
             how = "it ran out of memory" if state.get("OOMKilled") else f"exit status {state['ExitCode']}"
             raise self._service_error(f"ended while it was needed: {how}")
 
-    def logs(self) -> str:
-        """The output so far, as far as the engine keeps it."""
+    def tail(self) -> str:
+        """The last lines of its output, as far as the engine keeps it."""
         try:
             output, errors = self._container.get_logs()
         except NotFound:
             return ""
-        return (output + errors).decode("utf-8", errors="replace")
-
-    def tail(self) -> str:
-        """The last lines of its output."""
-        return "\n".join(self.logs().splitlines()[-_LAST_LINES:])
+        return "\n".join((output + errors).decode("utf-8", errors="replace").splitlines()[-_LAST_LINES:])
 
     def output_of(self, command: Sequence[str], timeout_s: float, what: str) -> bytes:
         """The output of the command. Raises ServiceError, which calls it `what`, if it fails or prints nothing."""

@@ -59,17 +59,7 @@ _SCRIPT = (
 )
 
 
-def query_command(place: DatabasePlace, query: str, timeout_s: float) -> list[str]:
-    """Prints the query's rows as one JSON list; the time limit of each statement is `timeout_s`."""
-    return _command(place, _READ_ONLY + _QUERY.format(query=query.strip().rstrip(";")), "[]", timeout_s)
-
-
-def tables_command(place: DatabasePlace, tables: tuple[str, ...], timeout_s: float) -> list[str]:
-    """Prints the rows of the tables (an empty tuple selects all) for `read_tables`."""
-    return _command(place, _READ_ONLY + _TABLES, json.dumps(list(tables)), timeout_s)
-
-
-def read_rows(printed: bytes) -> list[JsonValue]:
+def _printed_rows(printed: bytes) -> list[JsonValue]:
     """Raises ServiceError for output that is not a list."""
     rows = _json(printed)
     if not isinstance(rows, list):
@@ -77,7 +67,7 @@ def read_rows(printed: bytes) -> list[JsonValue]:
     return rows
 
 
-def read_tables(printed: bytes) -> dict[str, Table]:
+def _printed_tables(printed: bytes) -> dict[str, Table]:
     """The tables by name; those outside of the schema `public` as `<schema>.<table>`."""
     keys: dict[str, tuple[str, ...]] = {}
     rows: dict[str, list[JsonObject]] = {}
@@ -86,11 +76,6 @@ def read_tables(printed: bytes) -> dict[str, Table]:
         keys[name] = tuple(key)
         rows.setdefault(name, []).extend(row)
     return {name: Table(key=key, rows=tuple(rows[name])) for name, key in keys.items()}
-
-
-def _command(place: DatabasePlace, script: str, wanted: str, timeout_s: float) -> list[str]:
-    database = place.postgresql or ""
-    return ["sh", "-c", _SCRIPT, "psql", script, wanted, place.role, database, str(round(timeout_s * 1000))]
 
 
 def _json(text: bytes) -> JsonValue:
@@ -118,30 +103,6 @@ _MORE_S = 10.0
 """Seconds that a query may take beyond the statement itself."""
 
 
-def service_rows(
-    container: ServiceContainer, open_reader: Callable[[], SqliteReader], query: str, timeout_s: float
-) -> list[JsonValue]:
-    """The rows of a query; `open_reader` is for a database of SQLite.
-
-    Raises QueryFailed if the database rejects the query, Unmeasurable if it exceeds the limits, ServiceError
-    if the database cannot be reached.
-    """
-    place = _database_place(container)
-    if place.sqlite is None:
-        return read_rows(_command_output(container, query_command(place, query, timeout_s), timeout_s))
-    return open_reader().rows(_copied_files(container, place.sqlite), query, timeout_s)
-
-
-def service_tables(
-    container: ServiceContainer, open_reader: Callable[[], SqliteReader], wanted: Sequence[str], timeout_s: float
-) -> dict[str, Table]:
-    """The rows of tables; raises the same errors. A missing table is omitted."""
-    place = _database_place(container)
-    if place.sqlite is None:
-        return read_tables(_command_output(container, tables_command(place, tuple(wanted), timeout_s), timeout_s))
-    return open_reader().tables(_copied_files(container, place.sqlite), tuple(wanted), timeout_s)
-
-
 def _database_place(container: ServiceContainer) -> DatabasePlace:
     if container.service.database is None:
         raise UsageError(
@@ -151,7 +112,10 @@ def _database_place(container: ServiceContainer) -> DatabasePlace:
     return DatabasePlace.of(container.service.database)
 
 
-def _command_output(container: ServiceContainer, command: Sequence[str], timeout_s: float) -> bytes:
+def _psql(container: ServiceContainer, place: DatabasePlace, script: str, wanted: str, timeout_s: float) -> bytes:
+    """What the script prints; the time limit of each statement is `timeout_s`. Raises the errors of `rows`."""
+    command = ["sh", "-c", _SCRIPT, "psql", script, wanted, place.role, place.postgresql or ""]
+    command.append(str(round(timeout_s * 1000)))
     try:
         code, output, errors = container.ran(
             command, timeout_s + _MORE_S, "a question to the database", most_bytes=ANSWER_BYTES_MAX
@@ -225,19 +189,6 @@ class RunningServices(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._running)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The services that were started."""
-        return tuple(self._running)
-
-    def url(self, name: str) -> str:
-        """`http://<address>:<port>` of a service."""
-        return self._running[name].url
-
-    def logs(self, name: str) -> str:
-        """What a service has printed so far, as far as the engine keeps it."""
-        return self._running[name].logs()
-
     def output_of(self, name: str, command: Sequence[str], timeout_s: float, what: str = "the dump") -> bytes:
         """The output of a command in a service's container; see ServiceContainer."""
         return self._running[name].output_of(command, timeout_s, what)
@@ -247,13 +198,20 @@ class RunningServices(Mapping[str, str]):
 
         Raises QueryFailed for the query, Unmeasurable if a limit is exceeded, ServiceError for all other failures.
         """
-        return service_rows(self._running[name], self._reader, query, timeout_s)
+        container, place = self._running[name], _database_place(self._running[name])
+        if place.sqlite is not None:
+            return self._reader().rows(_copied_files(container, place.sqlite), query, timeout_s)
+        script = _READ_ONLY + _QUERY.format(query=query.strip().rstrip(";"))
+        return _printed_rows(_psql(container, place, script, "[]", timeout_s))
 
     def tables(self, name: str, wanted: Sequence[str], timeout_s: float) -> dict[str, Table]:
-        """The rows of the wanted tables (an empty sequence selects all) of a service's database; raises the same
-        errors.
+        """The rows of the wanted tables (an empty sequence selects all) of a service's database, without those that are
+        missing; raises the same errors.
         """
-        return service_tables(self._running[name], self._reader, wanted, timeout_s)
+        container, place = self._running[name], _database_place(self._running[name])
+        if place.sqlite is not None:
+            return self._reader().tables(_copied_files(container, place.sqlite), tuple(wanted), timeout_s)
+        return _printed_tables(_psql(container, place, _READ_ONLY + _TABLES, json.dumps(list(wanted)), timeout_s))
 
     def _reader(self) -> SqliteReader:
         with self._lock:

@@ -1,6 +1,7 @@
 """Task folders of Harbor's format: their images without a registry, and the initial files of their sandboxes."""
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -208,10 +209,9 @@ def folder_files(folder: Path, at: str, into: Path, program: str) -> tuple[Snaps
         if file.link is not None:
             entries.append(SnapshotEntry(path=path, kind="link", mode=0o777, owner="root", link=file.link))
             continue
-        _write(into, path, file.content)
+        size, sha256 = _copy(io.BytesIO(file.content), into, path)
         mode = 0o755 if file.executable or file.path == program else 0o644
-        sha256 = hashlib.sha256(file.content).hexdigest()
-        entries.append(SnapshotEntry(path=path, mode=mode, owner="root", size=len(file.content), sha256=sha256))
+        entries.append(SnapshotEntry(path=path, mode=mode, owner="root", size=size, sha256=sha256))
     return tuple(entries)
 
 
@@ -270,12 +270,6 @@ def _copy(content: IO[bytes], into: Path, path: str) -> tuple[int, str]:
         shutil.copyfileobj(content, stream)
     with target.open("rb") as stream:
         return os.fstat(stream.fileno()).st_size, hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _write(into: Path, path: str, content: bytes) -> None:
-    target = into / path.lstrip("/")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(content)
 
 
 REWARD_FILES = ("/logs/verifier/reward.json", "/logs/verifier/reward.txt")

@@ -8,15 +8,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import docker
 import pytest
 
 from harness.errors import SandboxError, SandboxLost
-from harness.sandbox.conformance.provider_fixture import ProviderFixture, shell
+from harness.sandbox.conformance.provider_fixture import shell
+from harness.sandbox.containers.configuration import TRIAL_LABEL
 from harness.sandbox.containers.docker import DockerSandboxProvider
-from harness.sandbox.engine import connect
 from harness.sandbox.ownership import OWNER_LABEL
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.snapshot import Snapshot
@@ -25,25 +24,19 @@ from harness.suite.cases import Limits
 pytestmark = pytest.mark.docker
 
 _KILLED_HARNESS = """
-import sys, time
+import sys
 from harness.suite.cases import Limits
+from harness.sandbox.containers.configuration import TRIAL_LABEL
+from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.ownership import ProcessIdentity
 from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
-provider = open_provider("docker", run="killed")
+provider = DockerSandboxProvider(run="killed", relayed=sys.argv[2] == "relayed")
 snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)
 print(ProcessIdentity.current(), flush=True)
 sandbox.exec(["sleep", "600"], {}, 600)
 """
-
-
-@pytest.fixture
-def client() -> Iterator[docker.DockerClient]:
-    client = connect()
-    yield client
-    client.close()
 
 
 @pytest.fixture
@@ -65,21 +58,28 @@ def _labelled(client: docker.DockerClient, label: str) -> list[str]:
     return [found["Id"] for found in client.api.containers(all=True, filters={"label": label})]
 
 
-def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClient, base_image: str) -> None:
+@pytest.mark.parametrize(("how", "containers"), [("mounted", 1), pytest.param("relayed", 2, marks=pytest.mark.slow)])
+def test_nothing_is_left_of_a_harness_that_was_killed(
+    client: docker.DockerClient, base_image: str, how: str, containers: int
+) -> None:
     with tempfile.TemporaryDirectory(prefix="h-", dir="/tmp") as apart:  # others reap too, and would be quicker
         own = {**os.environ, "TMPDIR": apart}
-        command = [sys.executable, "-c", _KILLED_HARNESS, base_image]
+        command = [sys.executable, "-c", _KILLED_HARNESS, base_image, how]
         harness = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own)
         assert harness.stdout is not None
         owner = harness.stdout.readline().strip()
-        assert len(_labelled(client, f"{OWNER_LABEL}={owner}")) == 1
+        running = _labelled(client, f"{OWNER_LABEL}={owner}")
+        assert containers == len(running)
+        mounts = [mount for one in running for mount in client.api.inspect_container(one)["Mounts"]]
         os.kill(harness.pid, signal.SIGKILL)
         harness.wait()
         harness.stdout.close()
         deadline = time.monotonic() + 60
         while _labelled(client, f"{OWNER_LABEL}={owner}") and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert _labelled(client, f"{OWNER_LABEL}={owner}") == []
+        assert [] == _labelled(client, f"{OWNER_LABEL}={owner}")
+        volumes = {mount["Name"] for mount in mounts if mount["Type"] == "volume"}
+        assert volumes.isdisjoint(volume["Name"] for volume in client.api.volumes()["Volumes"] or ())
         code = (
             "from harness.sandbox.engine import connect\n"
             "from harness.sandbox.leftovers import reap\n"
@@ -132,19 +132,6 @@ def test_closed_provider_has_nothing_left_and_starts_nothing(client: docker.Dock
         sandboxes[1].exec(["true"], {}, 10)
 
 
-@pytest.mark.slow
-def test_sandboxes_start_from_many_threads(provider: DockerSandboxProvider, base_image: str, tmp_path: Path) -> None:
-    def one(number: int) -> tuple[str, list[str]]:
-        with ProviderFixture(provider, base_image, tmp_path / str(number)) as stand:
-            sandbox = stand.start()
-            ended = shell(sandbox, f"echo {number} > n{number}; cat n*")
-            return ended.stdout, [c.path for c in sandbox.end_state(stand.archive()).changes]
-
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(one, range(8)))
-    assert found == [(f"{n}\n", [f"/work/n{n}"]) for n in range(8)]
-
-
 def test_image_of_the_spec_wins_over_the_snapshots(provider: DockerSandboxProvider, base_image: str) -> None:
     sandbox = provider.start(_spec(image=base_image), _empty("harness-no-such-image:none"))
     assert shell(sandbox, "exit 3").code == 3
@@ -158,8 +145,8 @@ def test_a_sandbox_lost_at_its_memory_limit_is_told_from_one_that_the_engine_kil
     provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str, fills: bool, ends: str, by: str
 ) -> None:
     limits = Limits(memory_mb=64, disk_mb=8)
-    sandbox = provider.start(_spec(labels={"harness.test": "full"}, limits=limits), _empty(base_image))
-    [container] = _labelled(client, "harness.test=full")
+    sandbox = provider.start(_spec(trial_id="full", limits=limits), _empty(base_image))
+    [container] = _labelled(client, f"{TRIAL_LABEL}=full")
     launcher = int(client.api.inspect_container(container)["State"]["Pid"])
     if fills:
         assert 9 == sandbox.exec(["python3", "-c", "b = bytearray(600 << 20)"], {}, 60).signal

@@ -4,7 +4,6 @@ import os
 import resource
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -13,18 +12,10 @@ import pytest
 
 from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.configuration import Containers
-from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
 from harness.suite.cases import Limits
-
-
-@pytest.fixture
-def client() -> Iterator[docker.DockerClient]:
-    client = connect()
-    yield client
-    client.close()
 
 
 def test_a_sandbox_starts_in_a_process_with_more_than_1024_descriptors() -> None:

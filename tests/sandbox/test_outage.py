@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from collections.abc import Iterator
 from contextlib import suppress
 
 import docker
@@ -14,20 +13,12 @@ from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.running import EngineOutage
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
-from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.providers import ProviderName, open_provider
 from harness.sandbox.snapshot import Snapshot
 from harness.suite.cases import Limits
 
 pytestmark = pytest.mark.docker
-
-
-@pytest.fixture
-def client() -> Iterator[docker.DockerClient]:
-    client = connect()
-    yield client
-    client.close()
 
 
 def _runs_one(provider: SandboxProvider, image: str) -> str:

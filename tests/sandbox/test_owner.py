@@ -1,5 +1,4 @@
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -78,21 +77,6 @@ def test_private_folder_is_closed_to_others_and_can_be_mounted() -> None:
     finally:
         remove_private_folder(folder)
     assert not folder.exists()
-
-
-def test_a_folder_that_could_not_be_removed_goes_with_the_next_one() -> None:
-    first, second = private_folder(), private_folder()
-    (first / "in it").mkdir()
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))  # nothing can be opened, nor looked into
-    try:
-        remove_private_folder(first)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    assert first.exists()
-    remove_private_folder(second)
-    assert not first.exists()
-    assert not second.exists()
 
 
 def test_sockets_fit_where_the_temporary_folder_has_a_long_name(tmp_path: Path) -> None:

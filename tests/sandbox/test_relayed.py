@@ -1,11 +1,6 @@
 """Every promise of the seam without a socket of this machine in a container, as on engines in a virtual machine."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +14,6 @@ from harness.sandbox.conformance import checks
 from harness.sandbox.conformance.provider_fixture import Check, ProviderFixture, answer_of, python
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
-from harness.sandbox.engine import connect
-from harness.sandbox.ownership import OWNER_LABEL
 
 pytestmark = pytest.mark.docker
 
@@ -38,33 +31,12 @@ read.request("GET", "/out?bytes=3000000")
 print(json.dumps(len(read.getresponse().read())))
 """
 
-_KILLED_HARNESS = """
-import sys
-from harness.suite.cases import Limits
-from harness.sandbox.containers.docker import DockerSandboxProvider
-from harness.sandbox.ownership import ProcessIdentity
-from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.snapshot import Snapshot
-provider = DockerSandboxProvider(run="killed", relayed=True)
-snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
-sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)
-print(ProcessIdentity.current(), flush=True)
-sandbox.exec(["sleep", "600"], {}, 600)
-"""
-
 
 class _DesktopClient(docker.DockerClient):
     """This machine's engine, which says of itself what Docker Desktop says."""
 
     def info(self, *args: Any, **kwargs: Any) -> Any:
         return {**super().info(*args, **kwargs), "OperatingSystem": "Docker Desktop"}
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[docker.DockerClient]:
-    client = connect()
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")
@@ -130,32 +102,6 @@ def test_warm_containers_are_refused_where_no_socket_can_be_mounted(desktop: doc
     with pytest.raises(UsageError, match="docker-warm") as refused:
         WarmDockerSandboxProvider(run="desktop", client=desktop)
     assert "--sandbox docker" == refused.value.remedy
-
-
-@pytest.mark.slow
-def test_no_container_and_no_volume_is_left_of_a_harness_that_was_killed(
-    client: docker.DockerClient, base_image: str
-) -> None:
-    def containers(owner: str) -> list[dict[str, Any]]:
-        return list(client.api.containers(all=True, filters={"label": f"{OWNER_LABEL}={owner}"}))
-
-    with tempfile.TemporaryDirectory(prefix="h-", dir="/tmp") as apart:  # others reap too, and would be quicker
-        command = [sys.executable, "-c", _KILLED_HARNESS, base_image]
-        harness = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": apart})
-        assert harness.stdout is not None
-        owner = harness.stdout.readline().strip()
-        both = containers(owner)
-        volumes = {mount["Name"] for one in both for mount in one["Mounts"] if mount["Type"] == "volume"}
-        os.kill(harness.pid, signal.SIGKILL)
-        harness.wait()
-        harness.stdout.close()
-        deadline = time.monotonic() + 60
-        while containers(owner) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert (2, []) == (len(both), containers(owner))
-        assert volumes
-        left = {volume["Name"] for volume in client.api.volumes()["Volumes"] or ()}
-        assert volumes.isdisjoint(left)
 
 
 @pytest.mark.slow

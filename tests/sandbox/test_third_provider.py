@@ -1,4 +1,4 @@
-"""A sandbox provider of another package: found by its entry point, run by its name, held to the same checks."""
+"""A sandbox provider of another package: found by its entry point, run by its name."""
 
 import json
 import subprocess
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.sandbox.conformance import checks, run_conformance
 from harness.sandbox.providers import isolates, open_provider, provider_names, provider_of
 from tests.cli.starting import run_command
 
@@ -54,15 +53,6 @@ def test_it_is_found_by_its_name_and_by_its_module(installed: Path) -> None:
 def test_a_name_that_nothing_has_is_refused_with_the_names_there_are(installed: Path) -> None:
     with pytest.raises(UsageError, match="borrowed, docker, docker-warm, local"):
         open_provider("lent", run="third")
-
-
-def test_it_is_held_to_the_checks_of_its_kind(installed: Path, tmp_path: Path) -> None:
-    provider = open_provider("borrowed", run="third")
-    chosen = [check for check in checks() if check.name in ("signal_is_reported", "there_is_no_network")]
-    try:
-        assert {"signal_is_reported": None} == run_conformance(provider, None, tmp_path / "checks", chosen)
-    finally:
-        provider.close()
 
 
 @pytest.mark.slow

@@ -14,19 +14,11 @@ from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.configuration import AGENT_UID
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
-from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.suite.cases import Limits
 
 pytestmark = pytest.mark.docker
-
-
-@pytest.fixture
-def client() -> Iterator[docker.DockerClient]:
-    client = connect()
-    yield client
-    client.close()
 
 
 @pytest.fixture

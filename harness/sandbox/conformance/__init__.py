@@ -13,13 +13,11 @@ if the provider declares that it does not isolate: such a provider guarantees on
 """
 
 from collections.abc import Iterable
+from inspect import isfunction
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.sandbox.conformance.files import END_STATE_CHECKS, FILE_CHECKS
-from harness.sandbox.conformance.isolation import GATEWAY_CHECKS, ISOLATION_CHECKS
-from harness.sandbox.conformance.limits import HOSTILE_CHECKS, LIMIT_CHECKS
-from harness.sandbox.conformance.programs import BESIDE_CHECKS, CLOCK_CHECKS, PROGRAM_CHECKS
+from harness.sandbox.conformance import files, isolation, programs
 from harness.sandbox.conformance.provider_fixture import Check, ProviderFixture, ProviderNotConforming
 from harness.sandbox.provider import SandboxProvider
 
@@ -27,19 +25,16 @@ __all__ = ["Check", "ProviderFixture", "ProviderNotConforming", "checks", "run_c
 
 
 def checks(*, isolates: bool = True) -> tuple[Check, ...]:
-    """The checks of a provider, in a fixed order; fewer for one that does not isolate."""
-    every = (
-        *PROGRAM_CHECKS,
-        *BESIDE_CHECKS,
-        *FILE_CHECKS,
-        *END_STATE_CHECKS,
-        *GATEWAY_CHECKS,
-        *LIMIT_CHECKS,
-        *ISOLATION_CHECKS,
-        *HOSTILE_CHECKS,
-        *CLOCK_CHECKS,
+    """The checks of a provider, in a fixed order; fewer for one that does not isolate.
+
+    Each public function of the three modules is a check; those of `isolation` are for sandboxes that isolate.
+    """
+    return tuple(
+        Check(name=name, run=run, needs_isolation=module is isolation)
+        for module in ((programs, files, isolation) if isolates else (programs, files))
+        for name, run in vars(module).items()
+        if isfunction(run) and run.__module__ == module.__name__ and not name.startswith("_")
     )
-    return tuple(check for check in every if isolates or not check.needs_isolation)
 
 
 def run_conformance(

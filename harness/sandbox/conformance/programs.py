@@ -1,9 +1,11 @@
-"""Checks of programs: how they start, what they see, how they end, beside one another, and their pinned clock."""
+"""Checks of programs: how they start, what they see, how they end, beside one another, and the gateway."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import (
@@ -11,10 +13,8 @@ from harness.sandbox.conformance.provider_fixture import (
     ProviderNotConforming,
     answer_of,
     await_file,
-    check,
     expect,
     expect_raises,
-    isolation_check,
     python,
     shell,
 )
@@ -180,32 +180,6 @@ def closed_sandbox_says_so(stand: ProviderFixture) -> None:
     expect_raises("end_state", SandboxError, lambda: sandbox.end_state(stand.archive()))
 
 
-PROGRAM_CHECKS = tuple(
-    check(run)
-    for run in (
-        status_and_both_outputs_are_reported,
-        signal_is_reported,
-        missing_program_is_127,
-        program_that_may_not_run_is_126,
-        working_directory_is_the_home,
-        environment_is_pinned,
-        given_environment_wins_over_the_snapshot,
-        standard_input_is_empty,
-        broken_pipe_ends_a_program_as_usual,
-        output_past_the_cap_is_counted,
-        output_that_is_not_utf_8_is_replaced,
-        cap_cuts_no_character_in_two,
-        closed_output_is_no_end,
-        time_limit_ends_the_whole_tree,
-        what_a_program_leaves_running_ends_with_it,
-        many_orphans_are_reaped,
-        programs_follow_each_other,
-        arguments_arrive_as_they_are,
-        closed_sandbox_says_so,
-    )
-)
-
-
 _UNTIL_GO = "echo begun > begun; while [ ! -e go ]; do sleep 0.02; done; cat go; echo done"
 _MANY = 20
 
@@ -286,69 +260,119 @@ def program_is_ended_before_its_time(stand: ProviderFixture) -> None:
     expect("the sandbox is still of use", shell(sandbox, "echo b").stdout, "b\n")
 
 
-BESIDE_CHECKS = tuple(
-    check(run)
-    for run in (
-        program_runs_beside_another,
-        files_are_read_and_written_beside_a_program,
-        slow_program_beside_is_ended_alone,
-        many_programs_run_beside_at_once,
-        programs_beside_end_with_the_program,
-        program_is_ended_before_its_time,
-    )
-)
+_SMALL = Limits(memory_mb=64, processes=24, disk_mb=4, output_kb=4)
 
 
-# The pinned clock. The image must hold the harness's clock library.
-
-_NOW = "import time, datetime, json; print(json.dumps([time.time(), datetime.datetime.now().isoformat()]))"
-_PINNED_INSTANT = "2024-02-29T12:00:00Z"
-_PINNED_S = 1_709_208_000
+def flood_of_output_is_one_exit(stand: ProviderFixture) -> None:
+    ended = shell(stand.start(limits=_SMALL), "head -c 200000000 /dev/zero | tr '\\0' x; exit 3", timeout_s=60)
+    expect("output", (ended.code, ended.stdout_bytes, len(ended.stdout)), (3, 200_000_000, 4096))
 
 
-def clock_starts_where_it_is_pinned(stand: ProviderFixture) -> None:
-    sandbox = stand.start(clock=_PINNED_INSTANT)
-    seconds, text = answer_of("time", python(sandbox, _NOW))
-    if not 0 <= seconds - _PINNED_S < 30:
-        raise ProviderNotConforming(f"the clock says {seconds}, although it starts at {_PINNED_S}")
-    expect("day", text[:10], "2024-02-29")
-    expect("other programs", shell(sandbox, "date -u +%F").stdout, "2024-02-29\n")
+def endless_output_ends_at_the_time_limit(stand: ProviderFixture) -> None:
+    ended = shell(stand.start(limits=_SMALL), "yes & exec yes >&2", timeout_s=2)
+    expect("status", (ended.timed_out, len(ended.stdout), len(ended.stderr)), (True, 4096, 4096))
 
 
-def pinned_clock_goes_on(stand: ProviderFixture) -> None:
-    sandbox = stand.start(clock="2024-02-29T12:00:00+00:00")
-    first = answer_of("time", python(sandbox, _NOW + "; time.sleep(0.2)"))[0]
-    second = answer_of("time", python(sandbox, _NOW))[0]
-    if not 0.2 <= second - first < 30:
-        raise ProviderNotConforming(f"the clock went from {first} to {second}")
+# The gateway, the only way out.
 
-
-def pinned_clock_moves_no_timer(stand: ProviderFixture) -> None:
-    code = """
-import json, queue, time
-began = time.monotonic()
-try:
-    queue.Queue().get(timeout=0.2)
-except queue.Empty:
-    pass
-time.sleep(0.1)
-print(json.dumps(0.3 <= time.monotonic() - began < 5))
+_ASK = """
+import http.client, json, os, socket, urllib.parse
+where = urllib.parse.urlsplit(os.environ["HARNESS_GATEWAY_URL"])
+http_connection = http.client.HTTPConnection(where.hostname, where.port, timeout=20)
+def connected(request):
+    s = socket.create_connection((where.hostname, where.port), timeout=30)
+    s.sendall(request + b"\\r\\n\\r\\n")
+    return s
 """
-    expect(
-        "sleeps and timeouts", answer_of("timers", python(stand.start(clock=_PINNED_INSTANT), code, timeout_s=15)), True
-    )
 
 
-def wrong_instant_is_refused(stand: ProviderFixture) -> None:
-    expect_raises("start", SandboxError, lambda: stand.start(clock="yesterday"))
+def _asked(stand: ProviderFixture, code: str) -> Any:
+    """The JSON that a program prints, in a sandbox with a gateway of its own."""
+    sandbox = stand.start(gateway_socket=stand.gateway().socket)
+    return answer_of("the program", python(sandbox, _ASK + code, timeout_s=60))
 
 
-CLOCK_CHECKS = tuple(
-    isolation_check(run)
-    for run in (
-        clock_starts_where_it_is_pinned,
-        pinned_clock_goes_on,
-        pinned_clock_moves_no_timer,
-        wrong_instant_is_refused,
-    )
-)
+def gateway_answers_by_url(stand: ProviderFixture) -> None:
+    code = """
+paths = []
+for n in range(3):
+    http_connection.request("POST", f"/tools/{n}", b"x" * n)
+    paths.append(json.loads(http_connection.getresponse().read())["path"])
+print(json.dumps(paths))
+"""
+    expect("paths", _asked(stand, code), ["/tools/0", "/tools/1", "/tools/2"])
+
+
+def gateway_answers_by_socket(stand: ProviderFixture) -> None:
+    sandbox = stand.start(gateway_socket=stand.gateway().socket)
+    code = """
+s = socket.socket(socket.AF_UNIX)
+s.connect(os.environ["HARNESS_GATEWAY_SOCKET"])
+s.sendall(b"GET /turn HTTP/1.0\\r\\n\\r\\n")
+names = ("HARNESS_GATEWAY_URL", "HARNESS_GATEWAY_SOCKET")
+print(json.dumps([s.makefile().readline().split()[1], *map(os.environ.get, names)]))
+"""
+    expected = ["200", sandbox.places.gateway_url, sandbox.places.gateway_socket]
+    expect("status, URL and socket", answer_of("answer", python(sandbox, _ASK + code)), expected)
+
+
+def without_a_gateway_none_is_named(stand: ProviderFixture) -> None:
+    sandbox = stand.start()
+    expect("places", (sandbox.places.gateway_url, sandbox.places.gateway_socket), (None, None))
+    expect("environment", shell(sandbox, "env | grep GATEWAY").stdout, "")
+
+
+def large_bodies_pass_both_ways(stand: ProviderFixture) -> None:
+    code = """
+http_connection.request("POST", "/in", bytes(range(256)) * 40000)
+up = json.loads(http_connection.getresponse().read())["sha256"]
+http_connection.request("GET", "/out?bytes=9000000")
+print(json.dumps([up, len(http_connection.getresponse().read())]))
+"""
+    digest = hashlib.sha256(bytes(range(256)) * 40000).hexdigest()
+    expect("bodies", _asked(stand, code), [digest, 9_000_000])
+
+
+def many_connections_at_once_are_served(stand: ProviderFixture) -> None:
+    code = """
+ends = [connected(b"GET /turn HTTP/1.1\\r\\nhost: x\\r\\nconnection: close") for n in range(1000)]
+print(json.dumps(sum(s.makefile("rb").read().startswith(b"HTTP/1.1 200") for s in ends)))
+"""
+    expect("answers", _asked(stand, code), 1000)
+
+
+def last_words_arrive(stand: ProviderFixture) -> None:
+    """The message of a program that ends without waiting for the answer still arrives."""
+    gateway = stand.gateway()
+    sandbox = stand.start(gateway_socket=gateway.socket)
+    code = """
+s = connected(b"POST /reply HTTP/1.1\\r\\nhost: x\\r\\ncontent-length: 300000")
+s.sendall(b"x" * 300000)
+os._exit(0)
+"""
+    expect("status", python(sandbox, _ASK + code).code, 0)
+    expect("status", python(sandbox, "import time; time.sleep(0.3)").code, 0)
+    expect("requests", gateway.requests, ["/reply"])
+
+
+def half_closed_connection_gets_its_answer(stand: ProviderFixture) -> None:
+    code = """
+s = connected(b"GET /turn HTTP/1.1\\r\\nhost: x")
+s.shutdown(socket.SHUT_WR)
+print(json.dumps(s.makefile("rb").readline().decode().split()[1]))
+"""
+    expect("status", _asked(stand, code), "200")
+
+
+def dead_gateway_is_a_closed_connection(stand: ProviderFixture) -> None:
+    gateway = stand.gateway()
+    sandbox = stand.start(gateway_socket=gateway.socket)
+    gateway.close()
+    code = """
+try:
+    http_connection.request("GET", "/turn")
+    http_connection.getresponse()
+except (http.client.HTTPException, OSError):
+    print("closed")
+"""
+    expect("answer", python(sandbox, _ASK + code).stdout, "closed\n")

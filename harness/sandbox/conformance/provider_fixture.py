@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
@@ -33,16 +33,6 @@ class Check:
     """Whether only a provider that isolates can give the guarantee."""
 
 
-def check(run: Callable[["ProviderFixture"], None]) -> Check:
-    """Makes a function a check for every provider, named after the function."""
-    return Check(name=run.__name__.strip("_"), run=run)
-
-
-def isolation_check(run: Callable[["ProviderFixture"], None]) -> Check:
-    """Makes a function a check for providers that isolate."""
-    return replace(check(run), needs_isolation=True)
-
-
 def expect(what: str, actual: object, expected: object) -> None:
     if actual != expected:
         raise ProviderNotConforming(f"{what}: expected {expected!r}, got {actual!r}")
@@ -54,6 +44,10 @@ def expect_raises(what: str, kinds: type[Exception] | tuple[type[Exception], ...
     except kinds:
         return
     raise ProviderNotConforming(f"{what}: expected {kinds!r}, got {got!r}")
+
+
+Files = Mapping[str, bytes | Mapping[str, Any]]
+"""Path -> the content of a file, or the fields of another entry (`content`, for a file, and those of SnapshotEntry)."""
 
 
 class ProviderFixture:
@@ -86,22 +80,21 @@ class ProviderFixture:
         self._count += 1
         return self.folder / f"end-{self._count}.tar"
 
-    def snapshot(self, files: Mapping[str, bytes] | None = None, **fields: Any) -> Snapshot:
-        """A snapshot of these files (mode 0644, owned by the agent), and `fields` of Snapshot; `more` are other
-        entries.
-        """
+    def changed(self, sandbox: Sandbox) -> list[str]:
+        """The paths in the end state."""
+        return [change.path for change in sandbox.end_state(self.archive()).changes]
+
+    def snapshot(self, files: Files | None = None, **fields: Any) -> Snapshot:
+        """A snapshot of these entries, files with mode 0644 and all owned by the agent if nothing else is said."""
         self._count += 1
         folder = self.folder / f"snapshot-{self._count}"
-        entries = [snapshot_entry(folder, path, content) for path, content in (files or {}).items()]
-        entries += fields.pop("more", ())
-        return Snapshot(
-            name="conformance",
-            environment="conformance",
-            files=tuple(entries),
-            folder=folder,
-            image=self.image,
-            **fields,
-        )
+        entries = []
+        for path, given in (files or {}).items():
+            entry = {"content": given} if isinstance(given, bytes) else dict(given)
+            made = snapshot_entry(folder, path, **entry) if "content" in entry else SnapshotEntry(path=path, **entry)
+            entries.append(made)
+        whole = {"name": "conformance", "environment": "conformance", "files": tuple(entries), "folder": folder}
+        return Snapshot(image=self.image, **whole, **fields)
 
     def gateway(self) -> "EchoGateway":
         """A real HTTP server on a Unix socket."""

@@ -330,7 +330,7 @@ class Containers:
         return self._configuration(
             spec,
             snapshot,
-            {TRIAL_LABEL: spec.trial_id, **spec.labels},
+            {TRIAL_LABEL: spec.trial_id},
             command=_start_command("launcher", f"{CONTROL_FOLDER}/control.sock"),
             cap_add=[*_LAUNCHERS, *(("CHOWN",) if launcher_owns_places(self._engine) else ())],
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],

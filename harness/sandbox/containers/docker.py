@@ -226,31 +226,58 @@ PROVIDER_LABEL = "harness.provider"
 _REPORTS_WITHIN_S = 60.0
 
 
-class DockerSandboxProvider:
-    """Implements `SandboxProvider`; safe to use from many threads."""
+class ContainerProvider:
+    """What providers of containers share: everything that they start has their label, and is removed at the end."""
 
-    name: Literal["docker"] = "docker"
     isolates = True
 
-    def __init__(self, *, run: str, client: docker.DockerClient | None = None, relayed: bool | None = None) -> None:
-        """`relayed`: whether the connections to a sandbox are carried by a relay (`harness.sandbox.containers.docker`)
-        instead of sockets that are mounted; None: if the engine cannot mount them.
-        """
+    def __init__(self, run: str, client: docker.DockerClient | None) -> None:
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
         with engine_errors("the container engine cannot be used"):
             self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id})
-        self._starts = threading.Semaphore(self._containers.starts_at_once)
-        self._open: set[_TrialContainer] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._layouts = Layouts()
         self._closed = False
         self._outage = EngineOutage(self._client)
-        self._relayed = not self._containers.mounts_sockets if relayed is None else relayed
         self._relay_volumes: set[str] = set()
         """Made again, without their labels, for a container that is created while its relay is going."""
         compile_launcher()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._lock.notify_all()
+        self._outage.close()
+        self._release_all()
+        with engine_errors("sandboxes may be left"):
+            remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}", self._relay_volumes)
+        if self._own_client:
+            self._client.close()
+
+    def _release_all(self) -> None:
+        """Ends all sandboxes, whose containers then remove themselves."""
+        raise NotImplementedError
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise SandboxError("the sandbox provider is closed")
+
+
+class DockerSandboxProvider(ContainerProvider):
+    """Implements `SandboxProvider`; safe to use from many threads."""
+
+    name: Literal["docker"] = "docker"
+
+    def __init__(self, *, run: str, client: docker.DockerClient | None = None, relayed: bool | None = None) -> None:
+        """`relayed`: whether the connections to a sandbox are carried by a relay (`harness.sandbox.containers.docker`)
+        instead of sockets that are mounted; None: if the engine cannot mount them.
+        """
+        super().__init__(run, client)
+        self._starts = threading.Semaphore(self._containers.starts_at_once)
+        self._open: set[_TrialContainer] = set()
+        self._relayed = not self._containers.mounts_sockets if relayed is None else relayed
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
         layout = self._layouts.of(spec, snapshot)
@@ -262,17 +289,11 @@ class DockerSandboxProvider:
                 cell.remove()
                 raise
 
-    def close(self) -> None:
+    def _release_all(self) -> None:
         with self._lock:
-            self._closed = True
             still_open = list(self._open)
-        self._outage.close()
         for cell in still_open:
             cell.discard()
-        with engine_errors("sandboxes may be left"):
-            remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}", self._relay_volumes)
-        if self._own_client:
-            self._client.close()
 
     def _started_container(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> "_TrialContainer":
         """A started container whose launcher waits for requests."""
@@ -306,8 +327,7 @@ class DockerSandboxProvider:
 
     def _new_cell(self) -> "_TrialContainer":
         with self._lock:
-            if self._closed:
-                raise SandboxError("the sandbox provider is closed")
+            self._refuse_when_closed()
             cell = _TrialContainer(self._client, self._forget)
             self._open.add(cell)
         return cell

@@ -11,9 +11,7 @@ the host.
 
 import os
 import socket
-import threading
 import time
-import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,29 +21,24 @@ import docker
 from harness.errors import SandboxError, UsageError
 from harness.sandbox.containers.configuration import (
     GATEWAY_FOLDER,
-    Containers,
     container_limits,
     gateway_ports,
     launcher_view,
     place_size,
     supervisor_view,
 )
-from harness.sandbox.containers.docker import PROVIDER_LABEL
+from harness.sandbox.containers.docker import ContainerProvider
 from harness.sandbox.containers.running import (
-    EngineOutage,
     RunningContainer,
-    compile_launcher,
     engine_errors,
     link_gateway,
-    remove_all_of,
     unlink_gateway,
 )
 from harness.sandbox.control import Control, ControlListener, is_readable
-from harness.sandbox.engine import connect
 from harness.sandbox.inside.wire import Channel, send_with_fd
 from harness.sandbox.launched import LaunchedSandbox
-from harness.sandbox.layout import Layout, Layouts
-from harness.sandbox.ownership import owner_labels, private_folder, remove_private_folder
+from harness.sandbox.layout import Layout
+from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 
@@ -238,33 +231,23 @@ class _Kind:
         return cls(spec.image or snapshot.image, spec.agent_files, container_limits(spec.limits), layout.places, kept)
 
 
-class WarmDockerSandboxProvider:
+class WarmDockerSandboxProvider(ContainerProvider):
     """Implements `SandboxProvider`; safe to use from many threads."""
 
     name: Literal["docker-warm"] = "docker-warm"
-    isolates = True
 
     def __init__(self, *, run: str, client: docker.DockerClient | None = None) -> None:
         """Raises UsageError if the engine mounts no sockets."""
-        self._client = client or connect()
-        self._own_client = client is None
-        self._id = uuid.uuid4().hex[:12]
-        with engine_errors("the container engine cannot be used"):
-            self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id})
+        super().__init__(run, client)
         if not self._containers.mounts_sockets:
             raise UsageError(
                 "`docker-warm` needs sockets of this machine in its containers, which the engine's virtual machine"
                 " does not have",
                 remedy="--sandbox docker",
             )
-        self._lock = threading.Condition()
-        self._layouts = Layouts()
-        self._closed = False
         self._starting = 0
-        self._outage = EngineOutage(self._client)
         self._all: set[WarmContainer] = set()
         self._idle: dict[_Kind, list[WarmContainer]] = {}
-        compile_launcher()
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
         layout = self._layouts.of(spec, snapshot)
@@ -279,18 +262,11 @@ class WarmDockerSandboxProvider:
                 self._drop(warm)
                 raise
 
-    def close(self) -> None:
+    def _release_all(self) -> None:
         with self._lock:
-            self._closed = True
             everyone = list(self._all)
-            self._lock.notify_all()
-        self._outage.close()
         for warm in everyone:
             self._drop(warm, gently=True)
-        with engine_errors("sandboxes may be left"):
-            remove_all_of(self._client, f"{PROVIDER_LABEL}={self._id}")
-        if self._own_client:
-            self._client.close()
 
     def _take_returned(self, kind: _Kind) -> WarmContainer | None:
         """A container that trials have returned; None if none is available and the caller has to start one.
@@ -375,7 +351,3 @@ class WarmDockerSandboxProvider:
         warm.close()
         if not gently:
             warm.remove()
-
-    def _refuse_when_closed(self) -> None:
-        if self._closed:
-            raise SandboxError("the sandbox provider is closed")

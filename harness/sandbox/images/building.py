@@ -81,7 +81,7 @@ def make_debian(client: "docker.DockerClient", progress: Progress) -> None:
     if program is None:
         raise ImageError(
             "nothing can be pulled, and mmdebstrap, which builds a base image from Debian packages, is not installed",
-            remedy=f"as root: {INSTALL_TOOLS}  (or: harness image build --install-tools)",
+            remedy=f"as root: {INSTALL_TOOLS}",
         )
     for left in bootstraps_left():
         shutil.rmtree(left, ignore_errors=True)
@@ -93,20 +93,6 @@ def make_debian(client: "docker.DockerClient", progress: Progress) -> None:
         _bootstrap(_command(program, archive, mirror), folder, progress)
         progress(f"importing {archive.stat().st_size // 1_000_000} MB")
         _import(client, archive)
-
-
-def install_tools(progress: Progress) -> None:
-    """Installs mmdebstrap if it is missing: only as root on Debian, with a progress message."""
-    if shutil.which("mmdebstrap") is not None:
-        return
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise ImageError("mmdebstrap is missing and cannot be installed from here", remedy=f"as root: {INSTALL_TOOLS}")
-    progress(f"installing Debian's mmdebstrap: {INSTALL_TOOLS}")
-    environment = {**subprocess_environment(*APT), "DEBIAN_FRONTEND": "noninteractive"}
-    for command in ("apt-get update", INSTALL_TOOLS):
-        ended = subprocess.run(command.split(), env=environment, capture_output=True, text=True, check=False)
-        if ended.returncode != 0:
-            raise ImageError(f"`{command}` failed:\n{_tail(ended.stderr)}", remedy=f"as root: {INSTALL_TOOLS}")
 
 
 def _pull(client: "docker.DockerClient", progress: Progress) -> bool:

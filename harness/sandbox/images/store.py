@@ -127,7 +127,7 @@ class ImageStore:
         """
         plan = self._plan(name)
         with _engine_answers(name):
-            reused = self._is_there(plan.tag)
+            reused = has_image(self._client, plan.tag)
             if not reused:
                 with one_at_a_time(cache_folder()):
                     reused = not self._make(plan, progress)
@@ -154,7 +154,7 @@ class ImageStore:
             return known
         tag = self._plan(name).tag
         with _engine_answers(name):
-            is_there = self._is_there(tag)
+            is_there = has_image(self._client, tag)
         if not is_there:
             raise ImageError(
                 f"image {name!r} is not built from its present files", remedy=f"harness image build {name}"
@@ -189,26 +189,21 @@ class ImageStore:
 
     def _make(self, plan: _Plan, progress: Progress) -> bool:
         """Builds everything that is missing, from the bottom; False: another process made it while this one waited."""
-        if self._is_there(plan.tag):
+        if has_image(self._client, plan.tag):
             return False
         asked, wheels = plan.recipe.requirements, None
-        if asked is not None and not self._is_there(plan.on):  # one without a wheel is refused before all the rest
+        if asked is not None and not has_image(
+            self._client, plan.on
+        ):  # one without a wheel is refused before all the rest
             wheels = wheels_context(asked, engine_facts(self._client).machine, cache_folder(), progress)
         if plan.recipe.on != DEBIAN:
             self._make(self._plan(plan.recipe.on), progress)
-        elif not self._is_there(plan.below):
+        elif not has_image(self._client, plan.below):
             make_debian(self._client, progress)
         if wheels is not None:
             build_image(self._client, context_of(wheels), plan.below, plan.on, progress)
         progress(f"building image {plan.recipe.name!r}")
         build_image(self._client, plan.recipe.context(), plan.on, plan.tag, progress)
-        return True
-
-    def _is_there(self, tag: str) -> bool:
-        try:
-            self._client.api.inspect_image(tag)
-        except ImageNotFound:
-            return False
         return True
 
 

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 # that nearly every path leads through are therefore created in memory, with their content bind-mounted. If the engine
 # shows the layers that the image is made of, `/usr` comes from them, stacked by the kernel.
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Mount = Callable[[str, str, str | None, int, str | None], None]
-
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 """The flags of mount(2)."""
 _USR = "/usr"
@@ -38,27 +33,21 @@ _MADE_ANEW = ("/usr", "/usr/lib", "/usr/local", "/usr/local/lib")
 _KIND, _FOLDER, _LINK = 0o170000, 0o040000, 0o120000
 
 
-def build_skeleton(stage: str, layers: str, mount: Mount) -> None:
+def build_skeleton(stage: str, layers: str) -> None:
     """Mounts the root at `root` in the folder `stage`, and its sources at `image` and `usr` there.
 
     `layers` are folders divided by colons, the uppermost first; empty: the image is used as the engine mounts it.
     """
     image, root = stage + "/image", stage + "/root"
-    mount("/", image, None, _BIND, None)
-    mount("none", image, None, _BIND | _REMOUNT | _RDONLY, None)
+    mount("/", image, None, _BIND)
+    mount("none", image, None, _BIND | _REMOUNT | _RDONLY)
     mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,mode=0755")
-    quicker = stage + _USR if _mount_layers(layers, stage + _USR, image, mount) else None
-    _Skeleton(image, quicker, root, mount).make("")
-    mount(
-        "none",
-        root,
-        None,
-        _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV,
-        None,
-    )
+    quicker = stage + _USR if _mount_layers(layers, stage + _USR, image) else None
+    _Skeleton(image, quicker, root).make("")
+    make_read_only(root)
 
 
-def _mount_layers(layers: str, place: str, image: str, mount: Mount) -> bool:
+def _mount_layers(layers: str, place: str, image: str) -> bool:
     """Mounts the layers at `place`; returns whether they equal what the engine shows."""
     upper = layers.split(":")[:-1]
     try:
@@ -90,11 +79,10 @@ def _folder_state(folder: str) -> tuple[object, ...]:
 
 
 class _Skeleton:
-    def __init__(self, image: str, quicker: str | None, root: str, mount: Mount) -> None:
+    def __init__(self, image: str, quicker: str | None, root: str) -> None:
         self._image = image
         self._quicker = quicker
         self._root = root
-        self._mount = mount
 
     def make(self, folder: str) -> None:
         """Creates a folder with its whole content, then sets the folder's own mode and time."""
@@ -124,7 +112,7 @@ class _Skeleton:
             posix.mkdir(self._root + path, 0o755)
         else:
             posix.close(posix.open(self._root + path, posix.O_CREAT | posix.O_WRONLY | posix.O_CLOEXEC, 0o644))
-        self._mount(source, self._root + path, None, _BIND, None)
+        mount(source, self._root + path, None, _BIND)
 
 
 # System calls by number, which differ between machines: those that build a trial's environment, and the filter that
@@ -188,6 +176,11 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str | No
     texts = [None if text is None else text.encode("utf-8", "surrogateescape") for text in (source, target, kind, data)]
     if libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]) != 0:
         raise system_error("mount of " + target)
+
+
+def make_read_only(path: str, more: int = 0) -> None:
+    """Mounts what is mounted at `path` anew, read-only."""
+    mount("none", path, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | more)
 
 
 def prctl(option: int, value: int) -> None:
@@ -294,7 +287,7 @@ class Confinement:
     def build_skeleton(self, stage: str, layers: str) -> None:
         """Must be called once, in the supervisor. `build` raises its error."""
         try:
-            build_skeleton(stage, layers, mount)
+            build_skeleton(stage, layers)
         except OSError as error:
             self._problem = error
 
@@ -336,12 +329,7 @@ class Confinement:
             else:
                 mount("tmpfs", target, "tmpfs", _NOSUID | _NODEV, options.decode())
         for folder in self._made:
-            mount(
-                "none",
-                folder,
-                None,
-                _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV,
-            )
+            make_read_only(folder)
         self._turn_over()
         give_up_capabilities()
         forbid_what_built_this()
@@ -368,24 +356,13 @@ class Confinement:
             path = self._root + "/proc/" + name
             if _exists(path):
                 mount(path, path, None, _BIND | _REC)
-                mount(
-                    "none",
-                    path,
-                    None,
-                    _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC,
-                )
+                make_read_only(path, _NOEXEC)
 
     def _hide(self, path: str) -> None:
         if not _exists(path):
             return
         if posix.stat(path).st_mode & 0o170000 == 0o040000:
-            mount(
-                "tmpfs",
-                path,
-                "tmpfs",
-                _RDONLY | _NOSUID | _NODEV,
-                "size=0,mode=0555",
-            )
+            mount("tmpfs", path, "tmpfs", _RDONLY | _NOSUID | _NODEV, "size=0,mode=0555")
         else:
             mount("/dev/null", path, None, _BIND)
 
@@ -412,22 +389,12 @@ class Confinement:
             target = self._root + "/etc/" + name
             if _exists(target):
                 mount(stage + "/" + name, target, None, _BIND)
-                mount(
-                    "none",
-                    target,
-                    None,
-                    _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV,
-                )
+                make_read_only(target)
 
     def _show(self, source: str, target: str) -> None:
         self._make_mount_point(target)
         mount(source, self._root + target, None, _BIND)
-        mount(
-            "none",
-            self._root + target,
-            None,
-            _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV,
-        )
+        make_read_only(self._root + target)
 
     def _make_mount_point(self, target: str) -> None:
         """Creates it in memory if the image has none: an engine that mounts a file system of its own at /run has

@@ -7,7 +7,6 @@ closes, the harness is done or dead: everything here ends.
 
 from __future__ import annotations
 
-import _signal
 import _socket
 import posix
 import sys
@@ -51,7 +50,7 @@ class Launcher:
         self._clock_offset_ns: int | None = None
         self._running: Program | None = None
         self._side_processes: SideProcesses | None = None
-        self._wake_when_children_end()
+        processes.wake_when_children_end(self._loop)
 
     def serve(self) -> None:
         """Answers until the connection closes."""
@@ -218,16 +217,6 @@ class Launcher:
         if self._clock_offset_ns is None:
             self._clock_offset_ns = request["clock_ns"] - time.time_ns()
         request["env"].append(b"HARNESS_CLOCK_OFFSET_NS=%d" % self._clock_offset_ns)
-
-    def _wake_when_children_end(self) -> None:
-        woken, wake = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
-        _signal.signal(_signal.SIGCHLD, lambda *_: None)
-        _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-
-        def empty() -> None:
-            posix.read(woken, 4096)
-
-        self._loop.watch(woken, READ, empty)
 
     def _handle_disconnect(self) -> None:
         """Handles that the host closed the connection while a program runs."""

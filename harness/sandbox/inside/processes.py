@@ -73,6 +73,18 @@ def end_all(*, namespaced: bool) -> list[tuple[int, int]]:
         pause_s = min(pause_s * 2, 0.02)
 
 
+def wake_when_children_end(loop: Loop) -> None:
+    """Makes the loop turn when a child of this process ends."""
+    woken, wake = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
+    _signal.signal(_signal.SIGCHLD, lambda *_: None)
+    _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    loop.watch(woken, READ, lambda: _drain_once(woken))
+
+
+def _drain_once(fd: int) -> None:
+    posix.read(fd, 4096)
+
+
 def reap() -> tuple[list[tuple[int, int]], bool]:
     """Reaps the children that ended; returns them, and whether any is left."""
     ended: list[tuple[int, int]] = []

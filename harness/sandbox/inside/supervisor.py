@@ -100,7 +100,7 @@ class Supervisor:
         self._loop = Loop()
         self._trial: TrialProcess | None = None
         self._loop.watch(host.fileno(), READ, self._handle_request)
-        self._wake_when_children_end()
+        processes.wake_when_children_end(self._loop)
         self._next = TrialProcess(cell, kept)
 
     def serve(self) -> None:
@@ -145,12 +145,6 @@ class Supervisor:
             self._trial = None
             self._next = TrialProcess(self._cell, self._kept)
 
-    def _wake_when_children_end(self) -> None:
-        woken, wake = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
-        _signal.signal(_signal.SIGCHLD, lambda *_: None)
-        _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        self._loop.watch(woken, READ, lambda: _drain_once(woken))
-
 
 def _forked(work: Callable[[], None]) -> bool:
     """Whether the work succeeded in a forked process."""
@@ -165,10 +159,6 @@ def _forked(work: Callable[[], None]) -> bool:
         finally:
             posix._exit(status)
     return posix.waitpid(pid, 0)[1] == 0
-
-
-def _drain_once(fd: int) -> None:
-    posix.read(fd, 4096)
 
 
 def main(control: str, shared: str, stage: str, shared_memory: str, layers: str, *shown: str) -> None:

@@ -28,12 +28,3 @@ def journal_naming(content: bytes, victim: Path) -> bytes:
     name = str(victim).encode()
     listed = struct.pack(">I", (1 << 30) // page_size + 1) + name + struct.pack(">2I", len(name), sum(name))
     return head.ljust(512, b"\0") + record + listed + JOURNAL_MAGIC
-
-
-def opened_trustingly(folder: Path, parts: dict[str, bytes], query: str) -> list[tuple[object, ...]]:
-    """Asks as who trusts the file: read-write, in this process. For nothing that does not end."""
-    file = folder / "trusted"
-    for part, content in parts.items():
-        Path(f"{file}{part}").write_bytes(content)
-    with closing(sqlite3.connect(file)) as opened:
-        return opened.execute(query).fetchall()

@@ -1,6 +1,5 @@
 """SQLite files that an agent has written to harm who reads them: with each provider, and for whom they do harm."""
 
-import sqlite3
 import time
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from harness.sandbox.sqlite import MEMORY_MB, SqliteReader
 from harness.sandbox.tables import QueryFailed, Unmeasurable
-from tests.sandbox.databases.hostile import ENDLESS, database, journal_naming, opened_trustingly
+from tests.sandbox.databases.hostile import ENDLESS, database, journal_naming
 
 
 @pytest.fixture
@@ -16,13 +15,6 @@ def victim(tmp_path: Path) -> Path:
     path = tmp_path / "victim"
     path.write_text("a file of the host")
     return path
-
-
-def test_a_journal_deletes_the_file_that_it_names_where_it_is_trusted(tmp_path: Path, victim: Path) -> None:
-    content = database(tmp_path / "made")
-    opened_trustingly(tmp_path, {"": content, "-journal": journal_naming(content, victim)}, "select * from menu")
-
-    assert not victim.exists()
 
 
 def test_a_journal_deletes_nothing(reader: SqliteReader, tmp_path: Path, victim: Path) -> None:
@@ -58,14 +50,6 @@ def test_a_view_has_an_end(reader: SqliteReader, tmp_path: Path, view: str, why:
         reader.rows({"": content}, "select * from menu", 1 if "time" in why else 20)
     assert time.monotonic() - started < 60
     assert [{"name": "soup"}] == reader.rows({"": content}, "select * from old", 10)
-
-
-@pytest.mark.slow
-def test_a_view_has_no_end_where_it_is_trusted(tmp_path: Path) -> None:
-    database(tmp_path / "made", f"create view endless as {ENDLESS} select x from n")
-    cursor = sqlite3.connect(tmp_path / "made").execute("select * from endless")
-
-    assert 50_000 == len(cursor.fetchmany(50_000))  # and so on
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import docker
 import pytest
 from docker.models.containers import Container
 
-from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import PROVIDERS, open_provider
 from tests.sandbox.escape.pairs import PROGRAMS
@@ -20,11 +20,9 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def weak(base_image: str, door: Path) -> Iterator[Container]:
-    client = connect()
+def weak(base_image: str, door: Path, client: docker.DockerClient) -> Iterator[Container]:
     with weak_container(client, base_image, PROGRAMS, door) as container:
         yield container
-    client.close()
 
 
 @pytest.fixture(scope="module", params=[name for name in PROVIDERS if name != "local"])

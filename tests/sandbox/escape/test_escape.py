@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from docker.models.containers import Container
 
-from harness.sandbox.engine import connect
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.suite.cases import Limits
 from tests.sandbox.escape.sealed import sealed_folder
-from tests.sandbox.escape.weak import tried_in, weak_container
+from tests.sandbox.escape.weak import tried_in
 from tests.sandbox.escape.world import World, outside_world
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(120)]
@@ -32,11 +31,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.fixture(scope="module")
-def weak(base_image: str, world: World) -> Iterator[Container]:
-    client = connect()
-    with weak_container(client, base_image, PROGRAMS, world.door.parent) as container:
-        yield container
-    client.close()
+def door(world: World) -> Path:
+    return world.door.parent
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def test_a_service_comes_back_from_the_sealed_dump_each_time(shop: Shop, images:
     answers = []
     for _ in range(2):
         with start_services(environment, snapshot, images=images, run=run) as services:
-            answers.append((read(services.url("lines")), read(services.url("lines") + "/add/plum")))
+            answers.append((read(services["lines"]), read(services["lines"] + "/add/plum")))
 
     assert [("apple\npear\n", "apple\npear\nplum\n")] * 2 == answers
     assert [] == left_of(images, run)
@@ -58,7 +58,7 @@ def test_a_service_comes_back_from_the_sealed_dump_each_time(shop: Shop, images:
 def test_what_a_service_prints_can_be_read_and_is_enough_to_wait_for(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop(wait={"log": "lines are s.rved"})
     with start_services(environment, snapshots.build("shop", "closed"), images=images, run=run) as services:
-        assert "lines are served\n" == services.logs("lines")
+        assert {"lines": "lines are served"} == services.tails()
 
 
 TRIES = """
@@ -80,7 +80,7 @@ def test_services_reach_each_other_by_name_and_nothing_outside(shop: Shop, image
     second = lines.model_copy(update={"needs": ("lines",)})
     both = environment.model_copy(update={"services": {"second": second, "lines": lines}})
     with start_services(both, snapshots.build("shop", "closed"), images=images, run=run) as services:
-        addresses = [urlsplit(services.url(name)).netloc for name in ("lines", "second")]
+        addresses = [urlsplit(services[name]).netloc for name in ("lines", "second")]
         places = ["lines:8000", "second:8000", "1.1.1.1:443", "169.254.169.254:80", "example.com:80"]
         tried = services.output_of("second", ["python3", "-c", TRIES, *places], 60).decode().splitlines()
         containers = [images.client.api.inspect_container(one) for one in left_of(images, run)]
@@ -247,7 +247,7 @@ def test_threads_get_services_of_their_own(shop: Shop, images: ImageStore, run: 
 
     def trial(number: int) -> None:
         with start_services(environment, snapshot, images=images, run=run) as services:
-            seen[number] = read(f"{services.url('lines')}/add/{number}")
+            seen[number] = read(f"{services['lines']}/add/{number}")
 
     threads = [threading.Thread(target=trial, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -265,7 +265,7 @@ def test_only_the_named_services_are_started(shop: Shop, images: ImageStore, run
     snapshot = snapshots.build("shop", "closed")
 
     with start_services(environment, snapshot, images=images, run=run, names=[]) as services:
-        assert ((), []) == (services.names, left_of(images, run))
+        assert ((), []) == (tuple(services), left_of(images, run))
     with pytest.raises(UsageError, match=r"'till'.*\n.*lines"):
         start_services(environment, snapshot, images=images, run=run, names=["till"])
 
