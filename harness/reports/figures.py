@@ -17,12 +17,9 @@ from harness.scoring.scorecard import (
 )
 from harness.scoring.statistics.intervals import (
     Interval,
-    VarianceComponents,
     bootstrap,
     pass_at_k,
     pass_hat_k,
-    rounded,
-    variance_components,
 )
 from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
@@ -273,88 +270,24 @@ def _mean(by_case: Mapping[str, Sequence[float]]) -> float:
     return round(math.fsum(value for values in by_case.values() for value in values) / len(by_case), 12)
 
 
-# Analyses repeated trials of the same cases: components of variance, deciding cases, the effect of more trials.
-
-_DIFFERENCES = (0.02, 0.05, 0.1)
-
-
 class UnsteadyCase(Frozen):
-    """A case that sometimes succeeds: what its trials add to the variance of the run's success rate."""
+    """A case of which some attempts succeed and others do not."""
 
     case_id: str
     successes: int
     trials: int
-    share: float
-    """Its part of the variance between trials, over all cases; 0 to 1."""
+    """Attempts whose success is known."""
 
 
-class TrialsNeeded(Frozen):
-    """The number of trials that distinguishes two agents whose success rates differ by `difference`."""
-
-    difference: float
-    trials: int
-    """Of each case by each agent; see VarianceComponents.trials_to_tell. 0: trials of a case always agree, so that only
-    more cases would tell."""
-    more: int
-    """Beyond those that the run has."""
-
-
-class Sweep(Frozen):
-    """Trials whose success is known; cases that were tried once are in the variance between cases only."""
-
-    cases: int
-    trials: int
-    variance: VarianceComponents
-    always: int
-    """Cases of which every trial succeeded."""
-    never: int
-    """Cases of which none did. Neither these nor the former are changed by chance: they decide between two agents only
-    where the agents differ in them."""
-    deciding: tuple[UnsteadyCase, ...]
-    """The cases whose trials disagree, the largest share first."""
-    needed: tuple[TrialsNeeded, ...]
-
-
-def sweep(cards: Sequence[Scorecard]) -> Sweep | None:
-    """None where fewer than two cases have a known success, or where none was tried twice."""
-    by_case: dict[str, list[float]] = {}
+def unsteady(cards: Sequence[Scorecard]) -> tuple[UnsteadyCase, ...]:
+    """Those whose attempts disagree most first."""
+    by_case: dict[str, list[bool]] = {}
     for card in cards:
         if card.success is not None:
-            by_case.setdefault(card.case_id, []).append(float(card.success))
-    variance = variance_components(by_case)
-    if variance is None:
-        return None
-    means = {case: math.fsum(values) / len(values) for case, values in by_case.items()}
-    return Sweep(
-        cases=len(by_case),
-        trials=sum(map(len, by_case.values())),
-        variance=variance,
-        always=sum(mean == 1 for mean in means.values()),
-        never=sum(mean == 0 for mean in means.values()),
-        deciding=_deciding(by_case, means),
-        needed=tuple(_needed(variance, difference, by_case) for difference in _DIFFERENCES),
-    )
-
-
-def _deciding(by_case: dict[str, list[float]], means: dict[str, float]) -> tuple[UnsteadyCase, ...]:
-    spread = {case: mean * (1 - mean) for case, mean in means.items() if 0 < mean < 1}
-    total = math.fsum(spread.values())
-    found = [
-        UnsteadyCase(
-            case_id=case,
-            successes=int(sum(by_case[case])),
-            trials=len(by_case[case]),
-            share=rounded(value / total),
-        )
-        for case, value in spread.items()
-    ]
-    return tuple(sorted(found, key=lambda one: -one.share))
-
-
-def _needed(variance: VarianceComponents, difference: float, by_case: dict[str, list[float]]) -> TrialsNeeded:
-    each = math.ceil(variance.trials_to_tell(difference) / len(by_case))
-    fewest = min(map(len, by_case.values()))
-    return TrialsNeeded(difference=difference, trials=each, more=max(0, each - fewest))
+            by_case.setdefault(card.case_id, []).append(card.success)
+    found = [UnsteadyCase(case_id=case, successes=sum(own), trials=len(own)) for case, own in by_case.items()]
+    mixed = [one for one in found if 0 < one.successes < one.trials]
+    return tuple(sorted(mixed, key=lambda one: abs(0.5 - one.successes / one.trials)))
 
 
 # Metrics, checks and detectors whose own code raised: what they would have measured is missing from the figures.

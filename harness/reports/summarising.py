@@ -14,7 +14,7 @@ from harness.reports.figures import (
     failure_modes,
     failure_reasons,
     reliability,
-    sweep,
+    unsteady,
 )
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.replay import replay_of
@@ -70,7 +70,7 @@ def summarise(
         model_use=replay.model_use,
         stopped=reason,
         reliability=reliability(ordered),
-        sweep=sweep(ordered),
+        unsteady=unsteady(ordered),
         failed_code=failed_code(ordered),
         failure_modes=failure_modes(ordered),
         broken_rules=broken_rules(ordered),

@@ -1,7 +1,7 @@
 """The figures of a run: measured values, their confidence intervals, and unmeasured trials with their reasons."""
 
 from harness.reports.durations import Latency, PrintedEnd
-from harness.reports.figures import BrokenRule, FailedCode, FailureMode, Reliability, Sweep, ToolRow
+from harness.reports.figures import BrokenRule, FailedCode, FailureMode, Reliability, ToolRow, UnsteadyCase
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.replay import MissedTool, RecordedCassette
 from harness.runs.store.manifest import RunManifest
@@ -143,8 +143,7 @@ class Summary(Frozen):
     """Why the run ended before its plan; None: it did not, or was killed."""
     reliability: tuple[Reliability, ...] = ()
     """pass@k and pass^k; empty where no case was tried twice."""
-    sweep: Sweep | None = None
-    """The analysis of repeated trials; None if no case was tried twice."""
+    unsteady: tuple[UnsteadyCase, ...] = ()
     failed_code: tuple[FailedCode, ...] = ()
     """Metrics, checks and detectors that raised; what they would have measured is missing from the figures."""
     failure_modes: tuple[FailureMode, ...] = ()

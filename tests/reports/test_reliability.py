@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from harness.reports.figures import reliability
+from harness.reports.figures import reliability, unsteady
 from harness.reports.render.sections import sections
 from harness.reports.summarising import summarise
 from harness.runs.store.manifest import RunManifest
@@ -37,6 +37,14 @@ def test_cases_with_too_few_known_attempts_are_left_out_and_one_attempt_says_not
         (2, 1, 1.0, 0.0),
     ]
     assert reliability([card("a"), card("b")]) == ()
+
+
+def test_a_case_whose_attempts_disagree_is_named_and_what_is_unknown_left_out(card: Card) -> None:
+    attempts = {"a": "1111", "b": "1?1", "c": "1110", "d": "10", "e": "0000", "f": "1"}
+    marks = {"1": True, "0": False, "?": None}
+    cards = [card(case, marks[one], n) for case, own in attempts.items() for n, one in enumerate(own, 1)]
+
+    assert [("d", 1, 2), ("c", 3, 4)] == [(one.case_id, one.successes, one.trials) for one in unsteady(cards)]
 
 
 def test_failure_modes_count_trials_and_tools_are_summed(card: Card, manifest: Manifest) -> None:

@@ -186,7 +186,6 @@ def sections(summary: Summary) -> tuple[Section, ...]:
         _tools(summary),
         _models(summary),
         _reliability(summary),
-        *_sweep(summary),
         _latency(summary),
     )
     judged = tuple(judged_section(one) for one in summary.judged)
@@ -291,43 +290,10 @@ def _reliability(summary: Summary) -> Section:
         for one in summary.reliability
     )
     heads = ("of k attempts", "pass@k: one", "95 %", "pass^k: all", "95 %", "cases")
-    return Section(title="reliability", heads=heads, rows=rows)
-
-
-def _sweep(summary: Summary) -> Iterator[Section]:
-    """Components of variance, deciding cases, and the number of trials for a comparison."""
-    found = summary.sweep
-    if found is None:
-        return
-    share = found.variance.share_between
-    rows = (
-        ("between cases", f"{found.variance.between_cases:.4f}", percent(share)),
-        (
-            "between trials of a case",
-            f"{found.variance.within_cases:.4f}",
-            percent(None if share is None else 1 - share),
-        ),
-    )
-    agree = found.variance.within_cases == 0
-    notes = [f"{found.always} of {found.cases} cases always succeed, {found.never} never"]
-    notes += ["trials of a case always agree: only more cases add information"] if agree else []
-    yield Section(title="variance of success", heads=("where", "variance", "share"), rows=rows, notes=tuple(notes))
-    deciding = found.deciding
-    yield Section(
-        title="deciding cases",
-        heads=("case", "success", "share of the variance between trials"),
-        rows=tuple((one.case_id, f"{one.successes}/{one.trials}", percent(one.share)) for one in deciding[:_CASES]),
-        notes=(f"and {len(deciding) - _CASES} more",) if len(deciding) > _CASES else (),
-    )
-    needed = tuple(
-        (signed_points(one.difference), str(one.trials), f"{one.more} more" if one.more else "enough")
-        for one in found.needed
-    )
-    yield Section(
-        title="trials to distinguish two agents",
-        heads=("difference", "trials per case", "here"),
-        rows=() if agree else needed,
-    )
+    cases = [f"{one.case_id} {one.successes}/{one.trials}" for one in summary.unsteady]
+    more = f" and {len(cases) - _CASES} more" if len(cases) > _CASES else ""
+    notes = (f"some attempts pass and others do not: {', '.join(cases[:_CASES])}{more}",) if cases else ()
+    return Section(title="reliability", heads=heads, rows=rows, notes=notes)
 
 
 def _latency(summary: Summary) -> Section:

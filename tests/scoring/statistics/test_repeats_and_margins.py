@@ -90,3 +90,7 @@ def test_the_noise_of_two_measurements_is_that_of_their_number(
     repeated = [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 0.0]]  # variances 1/2, 0, 1/2, 0
     found = noise_margin(repeated, n, comparisons=comparisons)
     assert z * math.sqrt(2 * 0.25 / cases) == pytest.approx(found, rel=1e-6)
+
+
+def test_nothing_measured_twice_has_no_noise() -> None:
+    assert 0.0 == noise_margin([]) == noise_margin([[1.0], [0.0]])
