@@ -122,13 +122,6 @@ def run(ctx: click.Context, /, suite: str, **typed: object) -> None:
 @_agent
 @sandbox_option
 @click.option(
-    "--samples",
-    type=click.IntRange(1, 100),
-    default=1,
-    show_default=True,
-    help="Number of times each read is sent. Repeats reveal a release that serves only part of the calls.",
-)
-@click.option(
     "--run-name", callback=run_name, metavar="NAME", help="Name of the folder in runs/ that stores the result."
 )
 @_no_learn
@@ -140,7 +133,6 @@ def probe(ctx: click.Context, /, suite: str, **typed: object) -> None:
     \b
     harness drift probe drive_thru
     harness drift probe drive_thru --tool lookup_menu_item --json
-    harness drift probe drive_thru --samples 3
 
     No agent and no model is needed. A changed answer counts after a second request confirms it. The cases are then
     replayed with the new answers to find the verdicts that change (see --no-flips).
@@ -219,7 +211,6 @@ class DriftCheckOptions(Frozen):
     agent: str | None = None
     sandbox: ProviderName = "docker"
     run_name: str | None = None
-    samples: int = 1
     no_flips: bool = False
     no_learn: bool = False
     confirm: bool = False
@@ -324,7 +315,6 @@ def _plan(project: Path, suite: str, options: DriftCheckOptions, command: str, n
         suite=loaded,
         cases=options.cases,
         tools=options.tools,
-        samples=options.samples,
         flips=None if options.no_flips else flips,
         learn=not options.no_learn,
         name=name,

@@ -36,13 +36,10 @@ from harness.values import JsonObject
 class AfterWrites:
     """One replay of a chain of writes."""
 
-    def __init__(
-        self, operations: OperationIndex, replay: ChainReplay, secrets: Mapping[str, str], samples: int
-    ) -> None:
+    def __init__(self, operations: OperationIndex, replay: ChainReplay, secrets: Mapping[str, str]) -> None:
         suite = operations.suite
         self._operations = operations
         self._replay = replay
-        self._samples = samples
         self._names = state_names(suite)
         self._builder = CallBuilder(suite, secrets, set())
         self._normalisation = Normalisation(
@@ -113,7 +110,7 @@ class AfterWrites:
     async def _compare(self, prober: Prober, ask: ReplayableRead, number: int) -> None:
         observation = CallObservations(recorded=ask.recording, cases=set(ask.cases))
         levelled = _Normalised(prober, self._operations, self._normalisation)
-        first = await repeat_request(levelled, ask, observation, self._operations, self._samples)
+        first = await repeat_request(levelled, ask, observation, self._operations, 1)
         await confirm(levelled, ask, observation, self._operations)
         self._looks.append(observation)
         if first is not None:

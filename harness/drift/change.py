@@ -50,8 +50,6 @@ class Change:
     new_kind: str
     before: JsonValue = None
     after: JsonValue = None
-    known: int = 0
-    """For a missing member: how many earlier values all had it."""
     doubt: str | None = None
     """Why the change does not count, however often it is observed; None: it counts once it is confirmed."""
 
@@ -67,9 +65,8 @@ class Change:
         cases: tuple[str, ...],
         samples: int = 1,
         doubt: str | None = None,
-        answers: int | None = None,
     ) -> DriftFinding:
-        """The change as a finding about an operation; for `answers`, see DriftFinding."""
+        """The change as a finding about an operation."""
         return DriftFinding(
             tool=tool,
             operation=operation,
@@ -82,7 +79,6 @@ class Change:
             after=self.after,
             cases=cases,
             samples=samples,
-            answers=answers,
             doubt=doubt,
         )
 

@@ -97,14 +97,14 @@ def asks_by_snapshot(
 
 
 def probe_after_writes(
-    reach: ServerAccess, operations: OperationIndex, asks: Iterable[ReplayableRead], samples: int, snapshot: str | None
+    reach: ServerAccess, operations: OperationIndex, asks: Iterable[ReplayableRead], snapshot: str | None
 ) -> Probed:
     """Sends reads that were recorded after writes, each after the same writes to restored servers."""
     suite = reach.suite
     plan = plan_replays(suite, operations.cassettes, asks)
     probed = Probed(observations=(), recordings=(), not_asked=plan.not_asked, restores=len(plan.replays))
     for replay in plan.replays:
-        run = AfterWrites(operations, replay, secret_values(suite), samples)
+        run = AfterWrites(operations, replay, secret_values(suite))
         with reach.open(replay.servers, snapshot) as (prober, thread):
             probed = probed.with_more(thread.wait_for(run.run(prober)))
     return probed
@@ -133,8 +133,6 @@ class DriftPlan:
     cases: Sequence[str] = ()
     tools: Sequence[str] = ()
     """Empty: all."""
-    samples: int = 1
-    """Number of times that a probe sends each recorded read."""
     per_s: int = PER_S
     name: str | None = None
     command: str = ""
@@ -176,7 +174,7 @@ def probe_suite(plan: DriftPlan) -> DriftResult:
     Raises CassetteError if nothing is recorded, UsageError for a case or tool that does not exist.
     """
     operations = _book(plan)
-    probed = _probed(plan, operations, plan.samples, writes=True)
+    probed = _probed(plan, operations, samples=1, writes=True)
     runs, default = plan.project / "runs", default_run_name(plan.created, plan.suite.name, "probe")
     folder = begin_run(runs, plan.name, default, lambda name: _new_folder(runs / name))
     _store_recordings(folder, plan.suite.name, probed.recordings)
@@ -192,7 +190,7 @@ def learn_suite(plan: DriftPlan, *, accept: bool) -> tuple[ToolProfile, ...]:
     Raises ServiceError, and learns nothing, if a tool does not answer.
     """
     operations = _book(plan)
-    probed = _probed(plan, operations, _SAMPLES_OF_LEARNING)
+    probed = _probed(plan, operations, samples=_SAMPLES_OF_LEARNING)
     unavailable = (*unavailable_in(probed.observations), *probed.problems)
     if unavailable:
         raise ServiceError(
@@ -297,7 +295,7 @@ def _new_folder(path: Path) -> Path:
     return path
 
 
-def _probed(plan: DriftPlan, operations: OperationIndex, samples: int, *, writes: bool = False) -> Probed:
+def _probed(plan: DriftPlan, operations: OperationIndex, *, samples: int, writes: bool = False) -> Probed:
     """`writes`: reads after writes are sent too, if servers may be written to and can be restored."""
     probed = Probed(observations=(), recordings=(), not_asked={})
     for snapshot, asks in asks_by_snapshot(plan.suite, _of_cases(operations, plan), plan.tools):
@@ -310,7 +308,7 @@ def _probed(plan: DriftPlan, operations: OperationIndex, samples: int, *, writes
             found = thread.wait_for(probe(prober, first, operations, samples=samples))
             probed = probed.with_more(replace(found, problems=tuple(sorted(set(not_reset.values())))))
         if later:
-            probed = probed.with_more(probe_after_writes(plan.reach, operations, later, samples, snapshot))
+            probed = probed.with_more(probe_after_writes(plan.reach, operations, later, snapshot))
     return probed
 
 

@@ -134,7 +134,10 @@ def draft_of(
     `pages`: where the run's pages are.
     `earlier_body` is the current body in the tracker, `earlier_issue` the closed issue that this one follows.
     """
-    excerpts = {**_excerpts_in(earlier_body), **{one.fingerprint: _excerpt(one) for one in findings}}
+    excerpts = {
+        **_excerpts_in(earlier_body),
+        **{one.fingerprint: before_and_after(one.before, one.after) for one in findings},
+    }
     link = earlier_issue or _link_in(earlier_body)
     body = next(text for text in _bodies(state, (command, pages), excerpts, link) if len(text) <= MOST_CHARACTERS)
     return IssueDraft(
@@ -311,14 +314,6 @@ def _refresh_command(state: IssueState) -> str:
     """
     tool = f" --tool {quote(state.tool)}" if state.tool else ""
     return f"harness cassette refresh {quote(state.suite)} --from RUN{tool} --patch accepted.patch"
-
-
-def _excerpt(finding: DriftFinding) -> str:
-    excerpt = before_and_after(finding.before, finding.after)
-    if finding.answers is None:
-        return excerpt
-    share = f"{finding.samples} of {finding.answers} answers"
-    return f"{excerpt}\n\nShare: {share} show it, old and new by turns, as while a release rolls out."
 
 
 def _excerpts_in(body: str) -> dict[str, str]:

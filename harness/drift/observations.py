@@ -15,7 +15,7 @@ from harness.cassettes.recordings import Recording
 from harness.cassettes.redaction import Redactor
 from harness.drift.answers import Answer, AnswerBaseline, answer_of, why_not_comparable
 from harness.drift.change import Change
-from harness.drift.compare import HEADERS, Compared, comes_by_turns, compare, disagree, header_changes
+from harness.drift.compare import HEADERS, Compared, compare, header_changes
 from harness.drift.forms import UNKNOWN, Forms, PathRules, declared_forms, rules_of
 from harness.errors import CassetteError
 from harness.runs.store.drift_report import DriftFinding, Severity
@@ -140,10 +140,6 @@ class CallObservations:
     def has_changes(self) -> bool:
         return any(one.changes for one in self.compared)
 
-    @property
-    def disagrees(self) -> bool:
-        return disagree(self.compared)
-
     def add(self, operations: OperationIndex, recorded: Recording, live: Recording) -> None:
         """Adds one more answer, and compares it with its recording."""
         old, new = answer_of(recorded), answer_of(live)
@@ -207,11 +203,8 @@ def _finding(
     example = next(change for one in hits for change in one)
     doubts = {change.doubt for one in hits for change in one if change.doubt is not None}
     cases = tuple(sorted({case for observation in observations for case in observation.cases}))
-    answers, seen = sum(map(len, shown)), sum(map(len, hits))
-    if not doubts and any(comes_by_turns(observation.compared, place) for observation in observations):
-        return example.finding(tool, operation, cases, samples=seen, answers=answers)
     doubt = _doubt(shown, hits) or (min(doubts) if doubts else None)
-    return example.finding(tool, operation, cases, samples=seen, doubt=doubt)
+    return example.finding(tool, operation, cases, samples=sum(map(len, hits)), doubt=doubt)
 
 
 def _doubt(shown: Sequence[Sequence[Change | None]], hits: Sequence[Sequence[Change]]) -> str | None:

@@ -12,7 +12,6 @@ import aiohttp
 from harness.cassettes.recordings import Recording
 from harness.cassettes.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
 from harness.drift.answers import answer_of, why_not_comparable
-from harness.drift.compare import BY_TURNS
 from harness.drift.observations import ALONE, CallObservations, OperationIndex
 from harness.drift.replayable import ReplayableRead
 from harness.errors import ServiceError
@@ -213,11 +212,9 @@ async def probe(
 async def confirm(
     prober: Sender, ask: ReplayableRead, observation: CallObservations, operations: OperationIndex
 ) -> None:
-    """Repeats a request whose answer has changed: often enough to confirm it, and more often if answers disagree."""
+    """Repeats a request whose answer has changed, often enough to confirm it."""
     if observation.has_changes and len(observation.compared) < ALONE:
         await repeat_request(prober, ask, observation, operations, ALONE - len(observation.compared))
-    if observation.disagrees and len(observation.compared) < BY_TURNS:
-        await repeat_request(prober, ask, observation, operations, BY_TURNS - len(observation.compared))
 
 
 async def repeat_request(

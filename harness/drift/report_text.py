@@ -90,9 +90,6 @@ def finding_lines(finding: DriftFinding) -> Iterator[str]:
     )
     yield f"            before  {_short_json(finding.before)}"
     yield f"            after   {_short_json(finding.after)}"
-    if finding.answers is not None:
-        share = f"{finding.samples} of {finding.answers} answers"
-        yield f"            share   {share}: old and new by turns, as while a release rolls out"
     if finding.cases:
         yield f"            cases   {_cases_text(finding.cases)}"
     if finding.flips:

@@ -116,8 +116,7 @@ def _changes_at(path: str, old: PathShape | None, after: Shape, structures: Stru
     new, known = after.get(path), structures.known.get(path)
     if new is None:
         if known is not None and _could_be_there(path, after):
-            missing = _change("schema.removed" if known.is_required else "schema.optional_removed", path, structures)
-            yield replace(missing, known=known.present if known.is_required else 0)
+            yield _change("schema.removed" if known.is_required else "schema.optional_removed", path, structures)
         return
     if known is None:
         if _was_open(path, structures.known):

@@ -108,7 +108,7 @@ def test_a_change_that_is_gone_when_asked_again_is_not_confirmed(project_of_shop
     report = project_of_shop.probe()
     assert [] == told(report)
     assert {"schema.removed"} == {change for _, change, _, _ in told(report, "unconfirmed")}
-    assert "1 of 8 answers" in report["unconfirmed"][0]["doubt"]
+    assert "1 of 3 answers" in report["unconfirmed"][0]["doubt"]
 
 
 def test_a_service_that_fails_is_unavailable_and_no_drift(project_of_shop: Project) -> None:

@@ -66,10 +66,6 @@ class DriftFinding(Frozen):
     """Affected cases whose verdict changes, sorted."""
     samples: int = 1
     """Number of live answers with the change, repeats included."""
-    answers: int | None = None
-    """The number of live answers if old and new content alternated, as during the rollout of a release; `samples` of
-    them showed the change. None: all of them did.
-    """
     doubt: str | None = None
     """Why it is unconfirmed; None: it is confirmed."""
 

@@ -112,15 +112,6 @@ def test_excerpts_of_an_earlier_look_are_carried_over() -> None:
     assert '-  "total_cents": 299' in draft_of(state, "again", earlier_body=body).body  # fmt: skip
 
 
-def test_a_change_that_comes_by_turns_says_its_share() -> None:
-    rolling = finding(samples=3, answers=9)
-    assert "3 of 9 answers" in drafted(rolling).body
-    state = begin("drive_thru", "get_order", "breaking", [rolling], looked(rolling))
-    kept = draft_of(state, "again", earlier_body=drafted(rolling).body).body
-    assert "3 of 9 answers" in kept
-    assert "by turns" not in drafted(finding()).body
-
-
 def test_table_and_marker_hold_no_value_and_no_run() -> None:
     one = finding(before={"total_cents": "s3cret-value"}, after={"status": "open"})
     body = drafted(one).body
