@@ -152,7 +152,7 @@ def unmatched_pointers(suite: Suite, cassettes: Iterable[Cassette]) -> Iterator[
     declared += [(f"tool {tool.name!r}: generated_ids", tool.name, tool.generated_ids) for tool in suite.tools]
     declared += [(f"host {host.host!r}: volatile", host.tool, host.volatile) for host in suite.hosts]
     declared += [
-        (f"drift {pattern!r}", tool, tuple(rule.at for rule in rules if rule.at is not None))
+        (f"drift {pattern!r}", tool, tuple(rule.at for rule in rules))
         for pattern, rules in suite.drift.items()
         for tool in answers
         if fnmatchcase(tool, pattern)

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -36,7 +36,6 @@ class Answer:
     """Texts with a JSON object or list are parsed: MCP tools answer in this form."""
     body: bytes
     """The unchanged body."""
-    headers: Mapping[str, str]
     unavailable: str | None
     """The reason why the answer contains no information: overload, failure, timeout."""
     is_silent: bool
@@ -65,7 +64,6 @@ def answer_of(recording: Recording) -> Answer:
         media=media,
         value=None if silent else _parsed_body(recording.body),
         body=recording.body,
-        headers=recording.headers,
         unavailable=reason,
         is_silent=silent,
     )

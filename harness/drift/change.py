@@ -30,9 +30,6 @@ SEVERITY: dict[ChangeClass, Severity] = {
     "value.changed": "warning",
     "shape.array_empty": "warning",
     "shape.order": "warning",
-    "header.removed": "breaking",
-    "header.changed": "warning",
-    "header.added": "info",
 }
 """The severity for a client of the answers: losing a guarantee is breaking (the response rules of oasdiff)."""
 

@@ -1,18 +1,16 @@
 """Compares a live answer with its recording: every change except volatile values."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from harness.cassettes.profiles import member, parts_of
+from harness.cassettes.profiles import parts_of
 from harness.drift.answers import Answer, AnswerBaseline, ValueDifference, unlike
 from harness.drift.change import Change, excerpt, shortened_value, texts_apart
 from harness.drift.forms import PathRules, format_of, is_volatile_name, kind_of
 from harness.drift.structure import Structures, shape_of, structural_changes, with_doubts
 from harness.runs.store.drift_report import ChangeClass
-from harness.suite.expressions import fits
-from harness.suite.suites import AnswerRule
 
 YOUNG = "the value changed; whether it is steady is not known yet (see harness drift learn)"
 """The doubt about a value with too few known samples."""
@@ -192,48 +190,3 @@ def _relative_path(path: str) -> str:
         if path.startswith(start):
             return path.removeprefix(start).removeprefix("[]").removeprefix(".")
     return path
-
-
-HEADERS = "headers"
-"""The prefix of their paths."""
-_ABSENT = "absent"
-
-
-def header_changes(old: Mapping[str, str], new: Mapping[str, str], rules: Mapping[str, AnswerRule]) -> Iterator[Change]:
-    """Compares headers; `rules` maps a header to its rule. Names are in lower case. A header that neither answer has is
-    no change.
-    """
-    for name, rule in sorted(rules.items()):
-        before, after = old.get(name), new.get(name)
-        if rule.compare == "ignore" or (before is None and after is None):
-            continue
-        if after is None:
-            yield _change("header.removed", name, before, after)
-        elif before is None:
-            yield _change("header.added", name, before, after)
-        elif not _agree(before, after, rule):
-            yield _change("header.changed", name, before, after)
-
-
-def _agree(before: str, after: str, rule: AnswerRule) -> bool:
-    if rule.compare == "type":
-        return True
-    if rule.regex is not None:
-        return fits(rule.regex, after, field=f"drift: the rule of header {rule.header!r}: regex")
-    if rule.tolerance is not None:
-        try:
-            return abs(float(before) - float(after)) <= rule.tolerance
-        except ValueError:
-            return before == after
-    return before == after
-
-
-def _change(change: ChangeClass, name: str, before: str | None, after: str | None) -> Change:
-    return Change(
-        change=change,
-        path=member(HEADERS, name),
-        old_kind=_ABSENT if before is None else "header",
-        new_kind=_ABSENT if after is None else "header",
-        before=None if before is None else shortened_value(before),
-        after=None if after is None else shortened_value(after),
-    )

@@ -232,7 +232,7 @@ class PathRules:
     """The rules of one tool."""
 
     def __init__(self, rules: Iterable[AnswerRule]) -> None:
-        placed = [(pointer_parts(rule.at), rule) for rule in rules if rule.at is not None]
+        placed = [(pointer_parts(rule.at), rule) for rule in rules]
         self._rules = [(at, rule) for at, rule in placed if rule.compare != "map"]
         self._maps = [at for at, rule in placed if rule.compare == "map"]
         self._known: dict[str, AnswerRule | None] = {}

@@ -4,18 +4,18 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.cassettes.cassette import Cassette, cassette_path, open_cassette, refuse_secrets
 from harness.cassettes.journals import LiveCassette
-from harness.cassettes.profiles import OperationProfile, ToolProfile, member, read_profile
+from harness.cassettes.profiles import OperationProfile, ToolProfile, read_profile
 from harness.cassettes.recordings import Recording
 from harness.cassettes.redaction import Redactor
 from harness.drift.answers import Answer, AnswerBaseline, answer_of, why_not_comparable
 from harness.drift.change import Change
-from harness.drift.compare import HEADERS, Compared, compare, header_changes
+from harness.drift.compare import Compared, compare
 from harness.drift.forms import UNKNOWN, Forms, PathRules, declared_forms, rules_of
 from harness.errors import CassetteError
 from harness.runs.store.drift_report import DriftFinding, Severity
@@ -75,13 +75,7 @@ class OperationIndex:
     def compare(self, recorded: Recording, old: Answer, new: Answer) -> Compared:
         """Compares one live answer with its recording."""
         tool = recorded.mark.tool
-        compared = compare(old, new, self.baseline(tool, operation_of(recorded)), self.rules(tool))
-        rules = self.suite.header_rules(tool)
-        if not rules or old.status != new.status:
-            return compared
-        changes_of_headers = tuple(header_changes(old.headers, new.headers, rules))
-        paths = (*compared.paths, *(member(HEADERS, name) for name in sorted(rules)))
-        return replace(compared, changes=(*compared.changes, *changes_of_headers), paths=paths)
+        return compare(old, new, self.baseline(tool, operation_of(recorded)), self.rules(tool))
 
 
 def open_operation_index(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> OperationIndex:

@@ -101,12 +101,11 @@ class Prober:
             return ProbeReply(recording=None, unavailable=_WORDS[answer.outcome])
         mark = ask.recording.mark
         clean, web = self._redactor, mark.kind == "http"
-        compared = self._suite.header_rules(mark.tool)
         provenance = self._suite.doubles.provenance(mark.kind, mark.server, ask.recording.arguments) or "service"
         kept = {
             name: clean.text(value)
             for name, value in answer.headers.items()
-            if name not in SECRET_HEADERS and (web or name in KEPT_HEADERS or name in compared)
+            if name not in SECRET_HEADERS and (web or name in KEPT_HEADERS)
         }
         recording = Recording(
             mark=mark.model_copy(update={"outcome": answer.outcome, "chunks": (), "provenance": provenance}),

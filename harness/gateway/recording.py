@@ -1,13 +1,13 @@
 """Records the answers of one trial's calls: what is common to all kinds, and what is special to tools."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from harness.cassettes.keys import CallKey
 from harness.cassettes.normalisation import Normalisation, NormalisedAnswer
 from harness.cassettes.recordings import Mark, Outcome, Recording
-from harness.cassettes.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
+from harness.cassettes.redaction import KEPT_HEADERS, Redactor
 from harness.cassettes.trial_recording import CallPosition, TrialRecording
 from harness.gateway.upstream.sources import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 
@@ -139,8 +139,6 @@ class RecordingSource:
 class ToolCodec:
     """How calls of tools are recorded."""
 
-    header_rules: Callable[[str], Collection[str]] = lambda _: ()
-    """Maps a tool to the response headers, in lower case, that are stored besides `KEPT_HEADERS`."""
     streams: bool = False
 
     def sent(self, request: ToolRequest, normalisation: Normalisation) -> ToolRequest:
@@ -153,8 +151,8 @@ class ToolCodec:
         return position.mark("tool", outcome)
 
     def headers(self, request: ToolRequest, answer: ToolAnswer) -> Mapping[str, str]:
-        kept = {*KEPT_HEADERS, *self.header_rules(request.key.tool)} - SECRET_HEADERS
-        return {name: value for name, value in answer.headers.items() if name in kept}
+        del request
+        return {name: value for name, value in answer.headers.items() if name in KEPT_HEADERS}
 
     def key(self, request: ToolRequest, answer: ToolAnswer) -> CallKey:
         del answer

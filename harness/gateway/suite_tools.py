@@ -126,7 +126,7 @@ def suite_tools(trial: TrialContext) -> TrialTools:
     outside = Upstreams(trial.suite, run.client, run.limiter, run.secrets, trial.waits)
     live = outside.source(trial.reached, trial.tier, trial.closing, trial.wait_for)
     source = GeneratedIdSource(external_tools(trial, live), trial.redactor)
-    recorder = trial.recording(ToolCodec(trial.suite.header_rules))
+    recorder = trial.recording(ToolCodec())
     return source if recorder is None else RecordingSource(source, recorder)
 
 

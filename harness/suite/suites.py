@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, Literal
 
@@ -31,10 +30,9 @@ Comparison = Literal["ignore", "type", "exact", "regex", "approx", "set", "map"]
 class AnswerRule(Frozen):
     """One rule for the value at a path of the answer; the first rule that matches a path applies."""
 
-    at: str = Field(pattern=r"^((/[^/]*)*|[A-Za-z0-9!#$%&'*+.^_`|~-]+)$")
+    at: str = Field(pattern=r"^(/[^/]*)*$")
     """A JSON pointer, `*` standing for every item of a list or member of an object; empty: the whole answer. A rule
-    holds for everything below its place too. A name without `/` is that of a response header: it is stored in new
-    recordings and compared. No header is compared without a rule, and a header that carries secrets is never stored.
+    holds for everything below its place too.
     """
     compare: Comparison
     """`ignore`: not compared. `type`: only the kind of value is compared. `exact`: a changed value is drift at once,
@@ -51,8 +49,6 @@ class AnswerRule(Frozen):
 
     @model_validator(mode="after")
     def _has_its_parameter(self) -> "AnswerRule":
-        if self.header is not None and self.compare in ("set", "map"):
-            raise ValueError(f"`compare: {self.compare}` is for bodies: a header is one text")
         for name, owner in (("regex", "regex"), ("tolerance", "approx")):
             if (getattr(self, name) is not None) != (self.compare == owner):
                 raise ValueError(f"`{name}` goes with `compare: {owner}`, and only with that")
@@ -61,11 +57,6 @@ class AnswerRule(Frozen):
         if self.regex is not None:
             check_expression(self.regex)
         return self
-
-    @property
-    def header(self) -> str | None:
-        """The response header that the rule is for; None: it is for the body."""
-        return self.at if self.at and not self.at.startswith("/") else None
 
 
 class Gates(Frozen):
@@ -249,15 +240,6 @@ class Suite(Frozen):
     def variables_of(self, agent: str) -> dict[str, str]:
         """The values of the variables of a version; empty for a built-in agent."""
         return dict(self.agents[agent].variables) if agent in self.agents else {}
-
-    def header_rules(self, tool: str) -> dict[str, AnswerRule]:
-        """Response headers of the tool that are compared, in lower case -> the first rule that names each."""
-        found: dict[str, AnswerRule] = {}
-        for pattern, rules in self.drift.items():
-            for rule in rules if fnmatchcase(tool, pattern) else ():
-                if rule.header is not None:
-                    found.setdefault(rule.header.lower(), rule)
-        return found
 
 
 def _server_of(host: HostSpec) -> ToolServer:

@@ -20,7 +20,6 @@ class Shop:
     asked: list[str] = field(default_factory=list)
     url: str = ""
     media: str = "application/json"
-    headers: dict[str, str] = field(default_factory=dict)
 
     def answer(self, asked: str) -> tuple[int, bytes]:
         self.asked.append(asked)
@@ -37,7 +36,7 @@ def open_shop(answers: Answers) -> Iterator[Shop]:
     class Handler(Answering):
         def handle_any(self) -> None:
             self.sent()
-            self.give(*shop.answer(f"{self.command} {self.path}"), {"Content-Type": shop.media, **shop.headers})
+            self.give(*shop.answer(f"{self.command} {self.path}"), {"Content-Type": shop.media})
 
         do_GET = do_POST = handle_any
 

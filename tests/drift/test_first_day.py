@@ -1,4 +1,4 @@
-"""What a probe says on its first day: values that changed, releases that roll out, failures, headers, and nothing."""
+"""What a probe says on its first day: values that changed, releases that roll out, failures, and nothing."""
 
 import itertools
 import shutil
@@ -59,29 +59,6 @@ def test_an_error_with_another_body_or_status_has_drifted(failing: Project) -> N
     ] == sorted(told(failing.probe(status=1)))
     shop.answers["GET /items/4"] = (500, {"message": "bug 17"})
     assert ("get_item", "schema.removed", "error", "string -> absent") in told(failing.probe(status=1))
-
-
-def test_headers_are_compared_by_rule_alone(project_of_shop: Project) -> None:
-    shop = project_of_shop.shop
-    shop.headers = {"X-Unit": "cent", "X-Total": "10", "X-Request": "1", "Set-Cookie": "a=b"}
-    rules = [
-        {"at": "x-unit", "compare": "exact"},
-        {"at": "X-Total", "compare": "approx", "tolerance": 5},
-        {"at": "set-cookie", "compare": "exact"},
-    ]
-    project_of_shop.write({"one": [["get_item", {"id": 1}]]}, drift={"get_*": rules})
-    record_anew(project_of_shop)
-    assert "x-unit" in project_of_shop.cassette("one")
-    assert "a=b" not in project_of_shop.cassette("one")
-    shop.headers = {"X-Unit": "cent", "X-Total": "12", "X-Request": "2", "Set-Cookie": "c=d"}
-    assert [] == told(project_of_shop.probe())
-    shop.headers = {"X-Unit": "euro", "X-Total": "30"}
-    assert [
-        ("get_item", "header.changed", "headers.x-total", "header -> header"),
-        ("get_item", "header.changed", "headers.x-unit", "header -> header"),
-    ] == told(project_of_shop.probe())
-    shop.headers = {"X-Total": "10"}
-    assert ["header.removed"] == [change for _, change, _, _ in told(project_of_shop.probe(status=1))]
 
 
 def test_a_probe_that_compared_nothing_does_not_say_none(project_of_shop: Project) -> None:

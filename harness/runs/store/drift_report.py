@@ -38,9 +38,6 @@ ChangeClass = Literal[
     "value.changed",
     "shape.array_empty",
     "shape.order",
-    "header.removed",
-    "header.changed",
-    "header.added",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Headers that a rule names, what a profile must have seen before it counts, and how paths and objects are read."""
+"""What a profile must have seen before it counts, and how paths and objects are read."""
 
 from datetime import date
 from typing import Any
@@ -16,63 +16,10 @@ from harness.cassettes.profiles import (
     pointer_to,
 )
 from harness.drift.answers import AnswerBaseline, answer_of, unlike
-from harness.drift.compare import header_changes
 from harness.drift.forms import UNKNOWN, Forms, PathRules, declared_forms, forms_seen
-from harness.suite.suites import AnswerRule
 from tests.drift.test_compare import recording
 
 DAY, NEXT = date(2026, 3, 1), date(2026, 3, 2)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "rule", "expected"),
-    [
-        ({}, {}, {}, []),
-        ({"etag": "a"}, {"etag": "a"}, {}, []),
-        ({"etag": "a"}, {"etag": "b"}, {}, ["header.changed header -> header a -> b"]),
-        ({"etag": "a"}, {}, {}, ["header.removed header -> absent a -> None"]),
-        ({}, {"etag": "b"}, {}, ["header.added absent -> header None -> b"]),
-        ({"etag": "a"}, {}, {"compare": "ignore"}, []),
-        ({"etag": "a"}, {"etag": "b"}, {"compare": "type"}, []),
-        ({"etag": "a"}, {}, {"compare": "type"}, ["header.removed header -> absent a -> None"]),
-        ({"etag": "a"}, {"etag": "b"}, {"compare": "regex", "regex": "[a-c]"}, []),
-        (
-            {"etag": "a"},
-            {"etag": "d"},
-            {"compare": "regex", "regex": "[a-c]"},
-            ["header.changed header -> header a -> d"],
-        ),
-        ({"etag": "10"}, {"etag": "12"}, {"compare": "approx", "tolerance": 2}, []),
-        ({"etag": "12"}, {"etag": "10"}, {"compare": "approx", "tolerance": 2}, []),
-        (
-            {"etag": "10"},
-            {"etag": "12.5"},
-            {"compare": "approx", "tolerance": 2},
-            ["header.changed header -> header 10 -> 12.5"],
-        ),
-        (
-            {"etag": "a"},
-            {"etag": "12"},
-            {"compare": "approx", "tolerance": 2},
-            ["header.changed header -> header a -> 12"],
-        ),
-        ({"etag": "a"}, {"etag": "a"}, {"compare": "approx", "tolerance": 2}, []),
-        ({"other": "a"}, {"other": "b"}, {}, []),
-    ],
-)
-def test_a_header_is_compared_by_its_rule(
-    old: dict[str, str], new: dict[str, str], rule: dict[str, Any], expected: list[str]
-) -> None:
-    rules = {"etag": AnswerRule.model_validate({"at": "etag", "compare": "exact"} | rule)}
-    found = list(header_changes(old, new, rules))
-    assert expected == [f"{one.change} {one.old_kind} -> {one.new_kind} {one.before} -> {one.after}" for one in found]
-    assert {"headers.etag"} >= {one.path for one in found}
-
-
-def test_headers_are_told_by_name() -> None:
-    rules = {name: AnswerRule.model_validate({"at": name, "compare": "exact"}) for name in ("x-b", "a")}
-    found = header_changes({"a": "1", "x-b": "1"}, {"a": "2", "x-b": "2"}, rules)
-    assert ["headers.a", "headers.x-b"] == [one.path for one in found]
 
 
 def noise(**fields: int) -> PathProfile:
