@@ -43,8 +43,8 @@ def command() -> None:
     """Find better prompts for the agent of a suite.
 
     \b
-    harness optimise grocery --mode agent --component cart --from grocery-v1 --reflector gpt-5
-    harness optimise grocery --mode joint --reflector gpt-5
+    harness optimise grocery --mode agent --component cart --from grocery-v1 --rubric trip --reflector gpt-5
+    harness optimise grocery --mode joint --rubric trip --reflector gpt-5
     harness optimise promote optimise-grocery-cart-1a2b3c4d --patch cart.patch
     """
 
@@ -58,7 +58,7 @@ class Options(TypedDict):
     mode: Literal["agent", "joint"]
     component: str | None
     trace: str | None
-    rubric: str | None
+    rubric: str
     optimiser: str
     reflector: str | None
     reflector_rules: Path | None
@@ -98,7 +98,7 @@ def _optimisers() -> "Registry":
 @click.option(
     "--from", "trace", metavar="RUN", help="Extract the component's invocations from RUN; estimate costs from it."
 )
-@click.option("--rubric", metavar="NAME", help="Rubric that scores trials; default: `optimise.rubric` in suite.yaml.")
+@click.option("--rubric", required=True, metavar="NAME", help="Rubric that scores trials.")
 @click.option(
     "--optimiser",
     type=PluginType("optimiser", _optimisers),
@@ -160,9 +160,9 @@ def run_command(
     """Optimise the prompts that SUITE declares under `optimise:`.
 
     \b
-    harness optimise grocery --mode agent --component cart --from grocery-v1 --reflector gpt-5
-    harness optimise grocery --mode joint --reflector-rules edits.yaml --estimate
-    harness optimise grocery --mode joint --reflector gpt-5 --budget-usd 20
+    harness optimise grocery --mode agent --component cart --from grocery-v1 --rubric trip --reflector gpt-5
+    harness optimise grocery --mode joint --rubric trip --reflector-rules edits.yaml --estimate
+    harness optimise grocery --mode joint --rubric trip --reflector gpt-5 --budget-usd 20
 
     Cases are split into training, validation and held-out cases. A candidate is accepted if it is better on validation
     by more than the noise of judge and simulator, held-out cases confirm it, and no safety criterion gets worse. Exit 1

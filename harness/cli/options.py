@@ -105,7 +105,7 @@ selection_options = joined(
         "--only",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="Only cases of this category, tag or difficulty, as in category=modifiers; of several values of a"
+        help="Only cases of this category or tag, as in category=modifiers; of several values of a"
         " field, one is enough (repeatable).",
     ),
     click.option("--failed-in", metavar="RUN", help="Only cases that did not succeed in RUN."),

@@ -89,7 +89,7 @@ class SuiteCollector(pytest.File):
             for attempt in range(1, self.runs.trials + 1):
                 item = TrialItem.from_parent(self, name=case.id if self.runs.trials == 1 else f"{case.id}[{attempt}]")
                 item.key = (case.id, attempt)
-                item.extra_keyword_matches.update({case.category, case.difficulty, *case.tags})
+                item.extra_keyword_matches.update({case.category, *case.tags})
                 yield item
 
 

@@ -398,14 +398,14 @@ class RunHosts:
 
     def trial_proxy(self, trial: TrialContext, folder: Path) -> TrialProxy:
         """Writes the certificate to trust to `folder`, which is mounted into the sandbox."""
-        hosts = tuple(host for host in self._suite.hosts if not host.only_browser)
+        hosts = self._suite.hosts
         exchange, source, protected = trial.exchange, host_source(trial), self._protected()
         allowed = allowed_hosts(self._suite, trial.case).__contains__
         handler = WebHandler(exchange=exchange, source=source, allowed=allowed, refuses_writes=protected)
         pages = PageHandler(exchange=exchange, source=source, allowed=lambda _: True, refuses_writes=protected)
         return TrialProxy(
             proxy=ForwardProxy(hosts, handler, trial.redactor) if hosts else None,
-            pages=ForwardProxy(self._suite.hosts, pages, trial.redactor),
+            pages=ForwardProxy(hosts, pages, trial.redactor),
             authority=self._authority,
             outside=self._proxied_hosts(folder, hosts) if hosts else None,
         )

@@ -86,8 +86,6 @@ class Component(Frozen):
     """The name of the sub-agent in its spans (`gen_ai.agent.name`), if it is one."""
     role: str
     """What it is for, in words."""
-    called_by: tuple[str, ...] = ()
-    """The components that call it; empty: the user does."""
     files: tuple[str, ...] = ()
     """Paths in the folder of the agent's files."""
     tools: tuple[str, ...] = ()
@@ -111,10 +109,10 @@ def components_of(suite: Suite, only: str | None = None) -> tuple[Component, ...
             remedy=alternatives(only, list(declared.components)),
         )
     found = tuple(
-        Component(name=name, role=one.role, called_by=one.called_by, files=one.files, tools=one.tools)
+        Component(name=name, role=one.role, files=one.files, tools=one.tools)
         for name, one in declared.components.items()
     )
-    _check(suite, declared, found)
+    _check(suite, found)
     return found if only is None else tuple(one for one in found if one.name == only)
 
 
@@ -182,12 +180,9 @@ def agent_folder(suite: Suite) -> Path:
     return suite.folder / agent.files
 
 
-def _check(suite: Suite, declared: OptimiseSpec, components: tuple[Component, ...]) -> None:
+def _check(suite: Suite, components: tuple[Component, ...]) -> None:
     owners: dict[str, str] = {}
     for one in components:
-        unknown = sorted(set(one.called_by) - declared.components.keys())
-        if unknown:
-            _refuse(suite, f"components.{one.name}.called_by", f"{', '.join(unknown)}: no component of this suite")
         _check_files(suite, one)
         _check_tools(suite, one)
         for name in one.texts:

@@ -70,8 +70,8 @@ class OptimiseRequest:
     mode: Mode
     component: str | None = None
     """In agent mode: the component whose texts are revised."""
-    rubric: str | None = None
-    """None: the suite's section `optimise` names it."""
+    rubric: str
+    """Scores the trials."""
     reflector: JudgeSettings | Path
     """A model, or a file of rules."""
     judge: Mapping[str, object] = field(default_factory=dict)
@@ -172,10 +172,7 @@ class ResolvedRequest:
                 yield cut
 
     def _rubric(self, suite: Suite) -> Rubric:
-        name = self._request.rubric or declared_by(suite).rubric
-        if name is None:
-            raise UsageError("no rubric scores the trials", remedy="--rubric NAME, or `optimise.rubric` in suite.yaml")
-        rubric = load_rubric(name, suite.folder)
+        rubric = load_rubric(self._request.rubric, suite.folder)
         return rubric if self._request.component is None else micro_rubric(rubric, self._request.component)
 
     def _judge(self) -> str | None:

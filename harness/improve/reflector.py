@@ -29,7 +29,6 @@ _REQUEST = """You improve the texts that an agent works by. The agent has these 
 
 You revise the text {path} of the component {name}.
 Role: {role}
-Called by: {called_by}
 
 The text is now:
 ```
@@ -65,7 +64,6 @@ class ReflectionRequest(Frozen):
             path=_described_text(self.path),
             name=self.component.name,
             role=self.component.role,
-            called_by=", ".join(self.component.called_by) or "the user",
             text=self.text,
             shown=_feedback(self.failing),
         )
@@ -77,8 +75,7 @@ def _described_text(name: str) -> str:
 
 
 def _component_line(component: Component) -> str:
-    callers = ", ".join(component.called_by) or "the user"
-    return f"- {component.name} (called by {callers}): {component.role}"
+    return f"- {component.name}: {component.role}"
 
 
 def _feedback(failing: Sequence[Rollout]) -> str:

@@ -20,7 +20,7 @@ from harness.values import Frozen, JsonObject, canonical_json, digest_of_text
 #     item `<dataset>:<case>`
 #         input            task, and if the case has them: system, user_profile, conversation
 #         expectedOutput   expected_output of the case, else its expected
-#         metadata         suite, case, category, difficulty, tags, description
+#         metadata         suite, case, category, tags, description
 #
 # Only what differs is sent: Langfuse keeps every write as a version of the item.
 
@@ -77,7 +77,7 @@ def case_item(suite: str, case: Case) -> JsonObject:
         asked["user_profile"] = case.user_profile
     if case.conversation is not None:
         asked["conversation"] = case.conversation.model_dump(mode="json", exclude_defaults=True)
-    facts: JsonObject = {"suite": suite, "case": case.id, "category": case.category, "difficulty": case.difficulty}
+    facts: JsonObject = {"suite": suite, "case": case.id, "category": case.category}
     if case.tags:
         facts["tags"] = list(case.tags)
     if case.description:

@@ -14,7 +14,6 @@ from harness.runs.store.drift_report import DRIFT, DriftReport, read_drift
 from harness.runs.store.folder import RunFolder, gc_paused
 from harness.runs.store.manifest import ManifestDifference, RunManifest, differences
 from harness.scoring.scorecard import Failure, Scorecard
-from harness.suite.cases import Difficulty
 from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
 
@@ -188,7 +187,7 @@ class GroupChange(Frozen):
     success: MetricChange
 
 
-SliceKind = Literal["difficulty", "tag", "model", "prompt"]
+SliceKind = Literal["tag", "model", "prompt"]
 
 
 class SliceChange(Frozen):
@@ -235,7 +234,7 @@ class Comparison(Frozen):
     unpaired: int
     """Trials that only one of the runs has, or that one of them could not measure."""
     slices: tuple[SliceChange, ...] = ()
-    """Success by difficulty, tag, model and prompt, where there are several of the kind."""
+    """Success by tag, model and prompt, where there are several of the kind."""
     failures: tuple[MetricChange, ...] = ()
     """Number of trials with each failure mode; less is better. Corrected as one family of tests."""
     broken_rules: tuple[BrokenRule, ...] = ()
@@ -415,17 +414,13 @@ def _slices(known: Sequence[_Pair]) -> Iterator[SliceChange]:
             for name in _names(kind, pair):
                 parts.setdefault(name, []).append(pair)
         if len(parts) > 1 or kind == "tag":
-            known_order = [name for name in get_args(Difficulty) if name in parts] if kind == "difficulty" else parts
-            for name in known_order:
-                own = parts[name]
+            for name, own in parts.items():
                 yield SliceChange(kind=kind, name=name, success=_success(own))
 
 
 def _names(kind: SliceKind, pair: _Pair) -> Sequence[str]:
     old, new = pair
     match kind:
-        case "difficulty":
-            return (new.difficulty,)
         case "tag":
             return new.tags
         case "model":

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar, get_args
+from typing import TypeVar
 
 from harness.reports.durations import LatencyCollector, LogEnds
 from harness.reports.figures import (
@@ -25,7 +25,6 @@ from harness.runs.store.judgements import judged_rubrics
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import bootstrap, effective_n, wilson
-from harness.suite.cases import Difficulty
 from harness.traces.outcomes import MEASURED
 from harness.traces.trial import Trial
 
@@ -46,7 +45,6 @@ def summarise(
     """
     ordered = _in_planned_order(manifest, scorecards)
     reason = None if stopped is None else stopped.reason
-    parts = _parted((card.difficulty, card) for card in ordered)
     ends = LogEnds({(card.case_id, card.attempt) for card in ordered if card.success is True})
     replay = replay_of(ends.noting(trials))
     return Summary(
@@ -55,7 +53,6 @@ def summarise(
         success=_rate(ordered, len(manifest.planned)),
         figures=_figures(ordered, with_interval=True),
         categories=_groups(_parted((card.category, card) for card in ordered)),
-        difficulties=_groups({name: parts[name] for name in get_args(Difficulty) if name in parts}),
         failed=tuple(_failed(ordered, ends)),
         unmeasured=tuple(_unmeasured(manifest, ordered, reason, ends)),
         misses=replay.misses,

@@ -63,7 +63,7 @@ class Counts(Frozen):
 
 
 class TrialGroup(Frozen):
-    """The trials of one category or difficulty."""
+    """The trials of one category."""
 
     name: str
     trials: int
@@ -119,8 +119,6 @@ class Summary(Frozen):
     figures: tuple[Figure, ...]
     categories: tuple[TrialGroup, ...]
     """In the order of the suite."""
-    difficulties: tuple[TrialGroup, ...]
-    """From easy to hard."""
     failed: tuple[FailedCase, ...]
     unmeasured: tuple[Unmeasured, ...]
     retried: tuple[Retried, ...] = ()

@@ -36,11 +36,11 @@ def gather(environment: Environment, state: DeclaredState) -> tuple[CapturedEntr
 
 def browser_profile(environment: Environment, state: DeclaredState) -> JsonObject | None:
     """The cookies and local storage that browsers begin with."""
-    if state.browser_profile is None:
+    if state.browser.files is None:
         return None
-    path = environment.folder / state.browser_profile
+    path = environment.folder / state.browser.files
     if not is_file(path):
-        raise SnapshotError(f"there is no file {path}", remedy=f"correct `browser_profile` in {environment.folder}")
+        raise SnapshotError(f"there is no file {path}", remedy=f"correct `browser.files` in {environment.folder}")
     profile = read_plain(path)[0]
     if not isinstance(profile, dict) or not {*profile} <= {"cookies", "origins"}:
         raise InvalidDocument(path, "expected a browser profile: an object with `cookies` and `origins`")

@@ -157,6 +157,16 @@ class Service(Frozen):
         return value
 
 
+class BrowserState(Frozen):
+    """The page and the profile of a new browser."""
+
+    base_url: str | None = None
+    """Where every browser of a trial begins: the page of a host that the suite declares."""
+    files: InsidePath | None = None
+    """JSON file of the cookies and the local storage that browsers begin with, in Playwright's form (`storage_state`);
+    None: an empty profile."""
+
+
 class DeclaredState(Frozen):
     """One state to take a snapshot of."""
 
@@ -169,11 +179,8 @@ class DeclaredState(Frozen):
     replaced by another file: name the folder too."""
     env: dict[Variable, Value] = {}
     """Environment variables of the agent's sandbox."""
-    browser_url: str | None = None
-    """Where every browser of a trial begins: the page of a host that the suite declares."""
-    browser_profile: InsidePath | None = None
-    """JSON file of the cookies and the local storage that browsers begin with, in Playwright's form (`storage_state`);
-    None: an empty profile."""
+    browser: BrowserState = BrowserState()
+    """What the browsers of a trial begin with."""
     writable: tuple[Place, ...] = DEFAULT_PLACES
     """The places that the agent may write; snapshot files are inside them."""
     services: dict[str, InsidePath] = {}

@@ -72,7 +72,7 @@ class SnapshotStore:
                 files=tuple(item.entry for item in captured),
                 dumps=self._dumps(declared, state, temporary, progress),
                 env=state.env,
-                browser_url=state.browser_url,
+                browser_url=state.browser.base_url,
                 browser_profile=browser_profile(declared, state),
                 writable=state.writable,
             )

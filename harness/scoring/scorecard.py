@@ -137,7 +137,6 @@ class Scorecard(Frozen):
     case_id: str
     attempt: int
     category: str
-    difficulty: str
     tags: tuple[str, ...] = ()
     outcome: Outcome
     reason: str | None = None

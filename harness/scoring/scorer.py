@@ -137,7 +137,6 @@ class Scorer:
             case_id=evidence.case.id,
             attempt=trial.attempt,
             category=evidence.case.category,
-            difficulty=evidence.case.difficulty,
             tags=evidence.case.tags,
             outcome=trial.outcome,
             cause=trial.cause,

@@ -126,9 +126,7 @@ class ComponentSpec(Frozen):
     """A part of the agent whose texts may change."""
 
     role: str = Field(min_length=1)
-    """What it is for, in words; whatever revises its texts receives this description."""
-    called_by: tuple[str, ...] = ()
-    """The components that call it. Empty: the user does."""
+    """What it is for, in words, and who calls it; whatever revises its texts receives this description."""
     files: tuple[str, ...] = ()
     """Its texts: prompts, policies and files of examples (few-shot), as paths in the folder of the agent's files, each
     among the agent's `prompts`."""
@@ -156,7 +154,5 @@ class OptimiseSpec(Frozen):
 
     components: dict[str, ComponentSpec] = Field(min_length=1)
     """Component -> its texts. The name of a sub-agent is the one in its spans (`gen_ai.agent.name`)."""
-    rubric: str | None = None
-    """The rubric that scores trajectories. None: `--rubric` names it."""
     checks: float = Field(default=0.5, gt=0, lt=1)
     """Weight of the suite's checks in the objective; the rubric's score, from 0 to 1, has the rest."""

@@ -293,9 +293,6 @@ class CheckSpec(Frozen):
     """The verifier's own parameters."""
 
 
-Difficulty = Literal["easy", "medium", "hard"]
-
-
 class Case(Frozen):
     """One task for the agent, with its checks."""
 
@@ -305,8 +302,6 @@ class Case(Frozen):
     """One line on what the case is about."""
     category: str = "general"
     """Group of cases in reports, and what `--only category=` selects."""
-    difficulty: Difficulty = "medium"
-    """The intended difficulty of the case; reports group by it."""
     task: str = Field(min_length=1)
     """The user's first message; the agent reads it from `/turn`."""
     conversation: Conversation | None = None
@@ -349,7 +344,7 @@ class Case(Frozen):
     clock: str | None = None
     """ISO 8601 instant at which the agent's wall clock starts; None: the real time."""
     tags: tuple[str, ...] = ()
-    """Words that `--only tag=` selects by."""
+    """Words that `--only tag=` selects by, such as how hard the case is; comparisons tell the changes by tag."""
     origin: str | None = None
     """The source of the case, such as the run and trial that it was made from."""
     task_folder: SkipJsonSchema[TaskFolder | None] = None

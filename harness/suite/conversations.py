@@ -157,10 +157,9 @@ class When(Frozen):
 
     contains: str | tuple[str, ...] = ()
     """Texts that the last reply must all contain, in upper or lower case."""
-    lacks: str | tuple[str, ...] = ()
-    """Texts of which the last reply must contain none."""
     regex: str | None = None
-    """Found somewhere in the last reply; upper and lower case are one."""
+    """Found somewhere in the last reply; upper and lower case are one. `(?s)^(?!.*sorry)` is found in a reply without
+    `sorry`."""
     called: str | tuple[str, ...] = ()
     """Tools that have been called without an error so far."""
     not_called: str | tuple[str, ...] = ()

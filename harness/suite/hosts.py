@@ -69,8 +69,6 @@ class HostSpec(Frozen):
     """A program that serves `base_url`, started for each live run; see ToolServer.command."""
     reset: Reset | None = None
     """As of a server; a request needs `base_url`."""
-    only_browser: bool = False
-    """Only the pages of the trial's browser reach it, the agent by itself does not."""
     reads: tuple[str, ...] = ()
     """Patterns of requests that only read, such as `POST /search*`, or `/search*` for every method; `*` also matches
     slashes. `POST /graphql#login` is a GraphQL operation by its name."""

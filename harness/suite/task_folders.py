@@ -6,13 +6,13 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from harness.disk import is_file
 from harness.errors import InvalidDocument
-from harness.suite.cases import TESTS_CHECK, Case, Difficulty, TaskFolder, place_problem
+from harness.suite.cases import TESTS_CHECK, Case, TaskFolder, place_problem
 from harness.suite.documents import Document
 from harness.values import Frozen, JsonObject, digest_of
 
@@ -143,11 +143,9 @@ def _metadata_of(task: "TaskFile") -> JsonObject:
         found["description"] = " ".join(description.split())
     if isinstance(metadata.get("category"), str) and metadata["category"]:
         found["category"] = metadata["category"]
-    if metadata.get("difficulty") in get_args(Difficulty):
-        found["difficulty"] = metadata["difficulty"]
-    tags = metadata.get("tags")
-    if isinstance(tags, list):
-        found["tags"] = [tag for tag in tags if isinstance(tag, str)]
+    listed = metadata.get("tags")
+    tags = [*(listed if isinstance(listed, list) else ()), metadata.get("difficulty")]
+    found["tags"] = [tag for tag in tags if isinstance(tag, str)]
     return found
 
 

@@ -180,9 +180,7 @@ def stored(root: Path, sessions: int) -> RunFolder:
     with RunFolder.create(root / "runs", manifest(planned)) as folder:
         folder.keep_suite(suite)
         for one in ids:
-            card = Scorecard(
-                case_id=one, attempt=1, category="c", difficulty="easy", outcome="finished", success=None, digest=""
-            )
+            card = Scorecard(case_id=one, attempt=1, category="c", outcome="finished", success=None, digest="")
             folder.commit(trial(one), (), card)
     return RunFolder.open(folder.path)
 

@@ -130,7 +130,6 @@ def card(number: int, case: str, attempt: int, wrong: int) -> Scorecard:
         case_id=case,
         attempt=attempt,
         category=f"category-{number // 10 % 10}",
-        difficulty="easy",
         tags=("breakfast",),
         outcome="finished",
         success=good,

@@ -111,7 +111,6 @@ def build_card(evidence: Evidence):
         case_id=evidence.case.id,
         attempt=1,
         category="c",
-        difficulty="easy",
         outcome="finished",
         success=None,
         digest="",

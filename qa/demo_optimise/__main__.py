@@ -53,7 +53,7 @@ def _atomic(folder: Path, url: str) -> bool:
 
 def _coordination(folder: Path, url: str) -> bool:
     setting, project = _planted(folder, "budget-withheld", url)
-    return setting.without in _one_line(_patch(project, "--mode", "joint", *ROLLOUTS_OF_ALL))
+    return setting.without in _one_line(_patch(project, "--mode", "joint", "--rubric", "trip", *ROLLOUTS_OF_ALL))
 
 
 def _bait(folder: Path, url: str) -> bool:

@@ -50,7 +50,6 @@ def _scorecard(trial: Trial) -> Scorecard:
         case_id=trial.case_id,
         attempt=trial.attempt,
         category="general",
-        difficulty="easy",
         outcome=trial.outcome,
         success=True,
         scores=(),

@@ -30,7 +30,7 @@ from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.significance import RateDetector, reference_of
 
 FIRST = date(2026, 1, 1)
-CASE = Scorecard(case_id="production", attempt=1, category="general", difficulty="medium", outcome="finished",
+CASE = Scorecard(case_id="production", attempt=1, category="general", outcome="finished",
                  success=True, digest="d")  # fmt: skip
 
 

@@ -149,7 +149,7 @@ def timed(work: Callable[[], Any], times: int) -> dict[str, float]:
 
 
 def scores(count: int) -> Iterator[SessionScore]:
-    card = Scorecard(case_id="production", attempt=1, category="general", difficulty="medium", outcome="finished",
+    card = Scorecard(case_id="production", attempt=1, category="general", outcome="finished",
                      success=True, digest="d")  # fmt: skip
     for number in range(count):
         verdict = Verdict(check="order", verifier="v", version="1", passed=number % 7 != 0, reason="r")

@@ -140,8 +140,9 @@ NEEDED = {
     "judge calibrate": ("--rubric", "x", "--model", "m", "--reflector", "m"),
     "annotate": ("--no-open",),
     "online send": ("--url", "http://127.0.0.1:9", "--token", "PATH"),
-    "optimise run": ("--mode", "joint", "--budget-usd", "1"),
+    "optimise run": ("--mode", "joint", "--rubric", "r", "--budget-usd", "1"),
     "blame": ("c",),
+    "fork": ("c", "--at", "1"),
     "merge": ("r",),
 }
 """What a verb needs besides the name."""
@@ -218,8 +219,6 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
         (("export", "r", "-o", "out", "--dataset", "d"), "--dataset"),
         (("export", "langfuse", "r", "--output", "out"), "--output"),
         (("export", "langfuse-dataset", "hello", "--format", "otlp"), "--format"),
-        (("fork", "r", "--at", "1"), "--at"),
-        (("fork", "r", "--hint", "Hurry"), "--hint"),
         (("case", "from-trace", "--session", "s", "--attempt", "2"), "--attempt"),
         (("online", "watch", "hello", "--tracker", "folder"), "--tracker"),
         (("drift", "run", "hello", "--tracker", "folder"), "--tracker"),

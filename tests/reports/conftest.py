@@ -19,7 +19,6 @@ def card() -> Callable[..., Scorecard]:
         figures = fields.pop("figures", {"own_figure": None if success is None else float(success)})
         values: dict[str, Any] = {
             "category": "simple",
-            "difficulty": "easy",
             "outcome": "finished",
             "success": success if measured else None,
             "verdicts": (Verdict(check="k", verifier="v", version="1", passed=success, reason="as seen"),),

@@ -64,7 +64,6 @@ def _trial(case: str, told: bool | str | None) -> tuple[Trial, Scorecard]:
         case_id=case,
         attempt=1,
         category="c",
-        difficulty="easy",
         outcome=outcome,
         success=success,
         verdicts=(Verdict(check="k", verifier="v", version="1", passed=success, reason="seen", evidence={"e": 1}),),

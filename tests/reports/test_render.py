@@ -49,7 +49,7 @@ def printed(view: RenderableType, width: int = 80) -> str:
 def cards(card: Card) -> list[Scorecard]:
     return [
         card("a-1", True, category="not_on_menu"),
-        card("a-2", False, category="not_on_menu", difficulty="hard"),
+        card("a-2", False, category="not_on_menu"),
         card("b-1", None, category="simple", outcome="inconclusive", reason="1 call(s) met no recording"),
     ]
 
@@ -92,13 +92,6 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
 
         not on menu 2 1/2 50 % 9 to 91 % 0.5
         simple 1 - (1 unknown) - -
-
-        by difficulty
-        own
-        difficulty trials passed % 95 % figure
-
-        easy 2 1/1 (1 unknown) 100 % 21 to 100 % 1
-        hard 1 0/1 0 % 0 to 79 % 0
 
         by metric
         metric mean 95 % known for

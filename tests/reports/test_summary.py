@@ -61,17 +61,16 @@ def test_an_unknown_value_is_never_averaged_as_zero(card: Card, manifest: Manife
     assert (figure.n, figure.mean) == (1, 0.5)
 
 
-def test_groups_follow_the_suites_order_and_the_ladder_of_difficulty(card: Card, manifest: Manifest) -> None:
+def test_groups_follow_the_suites_order(card: Card, manifest: Manifest) -> None:
     cards = [
-        card("z", category="zebra", difficulty="hard"),
-        card("a", False, category="ape", difficulty="easy"),
-        card("y", None, category="zebra", difficulty="easy", outcome="inconclusive"),
+        card("z", category="zebra"),
+        card("a", False, category="ape"),
+        card("y", None, category="zebra", outcome="inconclusive"),
     ]
 
     summary = summarise(manifest(cards), list(reversed(cards)))
 
     assert [(one.name, one.trials, one.success.n) for one in summary.categories] == [("zebra", 2, 1), ("ape", 1, 1)]
-    assert [(one.name, one.success.rate) for one in summary.difficulties] == [("easy", 0.0), ("hard", 1.0)]
 
 
 def test_a_run_without_any_trial_has_no_rate(manifest: Manifest) -> None:

@@ -38,7 +38,6 @@ def record() -> Callable[..., Record]:
             case_id=case_id,
             attempt=attempt,
             category="general",
-            difficulty="easy",
             outcome=outcome,
             success=None if value is None else value == 1.0,
             scores=(Score(metric="m", version="1", value=value),),

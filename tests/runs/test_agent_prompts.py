@@ -127,7 +127,7 @@ def test_a_trial_can_be_forked_with_its_versions_when_a_label_moves(project: Pat
 
 
 def test_a_version_is_not_optimised_in_the_place_of_its_file(project: Path) -> None:
-    components = "optimise:\n  rubric: r\n  components: {guest: {role: Greets., files: [greeting.txt]}}\n"
+    components = "optimise:\n  components: {guest: {role: Greets., files: [greeting.txt]}}\n"
     (project / "suites/s/suite.yaml").write_text(SUITE + components)
     suite = load_suite(project, "s")
     with pytest.raises(UsageError, match="prompts/greeting/"):

@@ -32,7 +32,7 @@ for one in folder.manifest.planned:
     if (one.case_id, one.attempt) not in done:
         trajectory = Trajectory(trace_id="t", agent="a", steps=(), final_output="x" * 100_000)
         trial = Trial(case_id=one.case_id, attempt=one.attempt, outcome="finished", trajectory=trajectory)
-        card = Scorecard(case_id=one.case_id, attempt=one.attempt, category="g", difficulty="easy",
+        card = Scorecard(case_id=one.case_id, attempt=one.attempt, category="g",
                          outcome="finished", success=True, digest=trajectory.digest)
         folder.commit(trial, spans, card, archive)
 """

@@ -8,7 +8,7 @@ from harness.scoring.scorecard import Diagnosis, Score, Scorecard, card_values
 
 
 def card(**fields: object) -> Scorecard:
-    values = {"case_id": "c", "attempt": 1, "category": "x", "difficulty": "easy", "outcome": "finished", "digest": ""}
+    values = {"case_id": "c", "attempt": 1, "category": "x", "outcome": "finished", "digest": ""}
     return Scorecard.model_validate({**values, "success": None, **fields})
 
 

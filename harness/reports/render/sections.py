@@ -134,7 +134,7 @@ def metrics_of(parts: Sequence[TrialGroup]) -> list[str]:
 
 
 def part_section(kind: str, parts: Sequence[TrialGroup], metrics: Sequence[str]) -> Section:
-    """The trials by category or difficulty."""
+    """The trials by category."""
     rows = tuple(
         (
             part.name.replace("_", " "),
@@ -168,10 +168,9 @@ def metric_section(summary: Summary) -> Section:
 
 def figure_sections(summary: Summary, metrics: Sequence[str] | None = None) -> tuple[Section, ...]:
     """All tables of a summary; `metrics`: those of the parts, if not all."""
-    chosen = metrics_of([*summary.categories, *summary.difficulties]) if metrics is None else metrics
+    chosen = metrics_of(summary.categories) if metrics is None else metrics
     parts = (
         part_section("category", summary.categories, chosen),
-        part_section("difficulty", summary.difficulties, chosen),
         metric_section(summary),
     )
     return (*(one for one in parts if one.rows), *sections(summary))

@@ -129,7 +129,7 @@ class SummaryView:
         yield Text()
         yield _verdict(summary)
         yield from _not_measured(summary)
-        metrics = _fitting([*summary.categories, *summary.difficulties], width)
+        metrics = _fitting(summary.categories, width)
         for section in figure_sections(summary, metrics):
             yield from section_table(section)
         yield from _failures(summary.failed)
@@ -179,7 +179,7 @@ def _why(one: Unmeasured) -> str:
 
 def _fitting(parts: Sequence[Part], width: int) -> list[str]:
     """As many metrics as fit, the suite's own first."""
-    room = width - _FIXED - max((len("difficulty"), *(len(printable(part.name)) for part in parts)))
+    room = width - _FIXED - max((len("category"), *(len(printable(part.name)) for part in parts)))
     room -= max((0, *(len(share(part.success)) - len("passed") for part in parts)))  # "5/18 (6 unknown)"
     names = metrics_of(parts)
     chosen: list[str] = []

@@ -305,7 +305,7 @@ def _refuse_pageless(suite: Suite, snapshot: Snapshot, own: Mapping[str, Snapsho
             if look.browser == "fresh" and look.url is None and begins_with.browser_url is None:
                 raise UsageError(
                     f"suite {suite.name!r}, case {case.id!r}, check {look.name!r}: there is no page to inspect",
-                    remedy="give it `with.url`, or declare a `browser_url` in the state of the environment",
+                    remedy="give it `with.url`, or declare `browser.base_url` in the state of the environment",
                 )
 
 

@@ -125,7 +125,6 @@ def planned_trials(suite: Suite, selection: Selection, trials: int) -> tuple[Pla
 FIELDS: Final[Mapping[str, Callable[[Case], Collection[str]]]] = {
     "category": lambda case: (case.category,),
     "tag": lambda case: case.tags,
-    "difficulty": lambda case: (case.difficulty,),
 }
 """The fields of a case that `--only` selects by."""
 
@@ -205,7 +204,7 @@ class RunOptions(Frozen):
     cases: tuple[str, ...] = ()
     """Patterns of the ids of the selected cases; all given parts of the selection must match."""
     only: tuple[str, ...] = ()
-    """`FIELD=VALUE`: only cases with this category, tag or difficulty."""
+    """`FIELD=VALUE`: only cases with this category or tag."""
     failed_in: str | None = None
     """Only cases that did not succeed in this run."""
     trials: int = Field(default=1, ge=1, le=1000)

@@ -146,7 +146,7 @@ class TrialBrowser:
         if fresh and url is None:
             raise UsageError(
                 f"check {look.name!r}: there is no page to inspect",
-                remedy="give it `url`, or declare a `browser_url` in the state",
+                remedy="give it `url`, or declare `browser.base_url` in the state",
             )
         browser = self._browser(None) if fresh else self.agents()
         query = PageQuery(selectors=look.selectors, attributes=look.attributes, url=url, fresh=fresh)

@@ -353,7 +353,6 @@ def _duration_ms(event: Record) -> float | None:
     return None if seconds is None else round(seconds * 1000, 3)
 
 
-_DIFFICULTIES = ("easy", "medium", "hard")
 _MAX_CHARS = 100
 """The longest tag; what is longer is a line of the description."""
 
@@ -361,18 +360,15 @@ _MAX_CHARS = 100
 def sample_facts(metadata: JsonValue, tags: Iterable[JsonValue] = ()) -> JsonObject:
     """The fields of a case that keep all of it.
 
-    `category` and `difficulty` are the case's own if they are valid there; `tags` are tags, and every other value is
-    the tag `name=value`, an object or list in JSON, or a line of the description if it is too long for a tag.
+    `category` is the case's own if it is valid there; `tags` are tags, and every other value is the tag `name=value`,
+    an object or list in JSON, or a line of the description if it is too long for a tag.
     """
     given = dict(metadata) if isinstance(metadata, dict) else {}
     fields: JsonObject = {}
-    category, difficulty = given.get("category"), given.get("difficulty")
+    category = given.get("category")
     if isinstance(category, str) and 0 < len(category.strip()) <= _MAX_CHARS:
         fields["category"] = category.strip()
         del given["category"]
-    if isinstance(difficulty, str) and difficulty.lower() in _DIFFICULTIES:
-        fields["difficulty"] = difficulty.lower()
-        del given["difficulty"]
     own = given.pop("tags") if isinstance(given.get("tags"), list) else []
     assert isinstance(own, list)
     texts = {name: _as_text(value) for name, value in given.items() if value is not None}

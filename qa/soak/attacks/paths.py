@@ -44,7 +44,7 @@ ENVIRONMENT_FIELDS = {
     "services.image": 'image: base\nservices: {{s: {{image: "{path}", port: 1, wait: {{http: /}}}}}}\n'
     "states: {{one: {{}}}}\n",
     "files": 'image: base\nstates: {{one: {{files: "{path}"}}}}\n',
-    "browser_profile": 'image: base\nstates: {{one: {{browser_profile: "{path}"}}}}\n',
+    "browser.files": 'image: base\nstates: {{one: {{browser: {{files: "{path}"}}}}}}\n',
     "states.one.services.s": "image: base\nservices: {{s: {{image: base, port: 1, wait: {{http: /}}, restore: /r, "
     'dump: {{command: [x]}}}}}}\nstates: {{one: {{services: {{s: "{path}"}}}}}}\n',
     "states": 'image: base\nstates: {{one: {{}}, "{path}": {{}}}}\n',

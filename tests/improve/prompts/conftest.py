@@ -43,6 +43,7 @@ def request_of(project: Path) -> OptimiseRequest:
     return OptimiseRequest(
         options=RunOptions(suite="tea", agent="v1", sandbox="local", jobs=2),
         mode="joint",
+        rubric="service",
         reflector=project / "suites/tea/edits.yaml",
         settings=OptimisationSettings(rollouts=60, minibatch=3),
         run_name="made",

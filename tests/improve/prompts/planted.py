@@ -13,7 +13,7 @@ from harness.improve.rollouts import Rollouts, SearchBudget, SpendingMeter
 from harness.improve.search import optimisers_of
 from harness.improve.sizing import OptimisationSettings
 
-CART = Component(name="cart", role="Fills the cart.", called_by=("orchestrator",), files=("cart.md",))
+CART = Component(name="cart", role="Fills the cart.", files=("cart.md",))
 ORCHESTRATOR = Component(name="orchestrator", role="Talks to the user.", files=("orchestrator.md",))
 TEXTS = {"cart.md": "You fill the cart.\n", "orchestrator.md": "You talk to the user.\n"}
 CASES = tuple(f"case-{number:03d}" for number in range(60))

@@ -260,7 +260,6 @@ def test_every_candidate_has_a_record_of_what_it_was_shown(tmp_path: Path):
     assert all(part.calls == part.cases for part in won.parts.values())
     shown = (tmp_path / "candidates" / won.candidate / "shown.md").read_text()
     assert "Fills the cart." in shown
-    assert "Called by: orchestrator" in shown
     assert won.parts["validation"].domains == pytest.approx({"quality": 0.8})
 
 

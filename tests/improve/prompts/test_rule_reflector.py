@@ -37,7 +37,7 @@ def request(*feedback: str, text: str = TEXT) -> str:
     failing = tuple(
         Rollout(case=f"c{n}", candidate="c-1", domains={"d": 0.0}, feedback=one) for n, one in enumerate(feedback)
     )
-    cart = Component(name="cart", role="Changes the cart.", called_by=("orchestrator",), files=("cart.md",))
+    cart = Component(name="cart", role="Changes the cart.", files=("cart.md",))
     return ReflectionRequest(component=cart, path="cart.md", text=text, failing=failing).prompt
 
 

@@ -59,7 +59,7 @@ def test_the_command_refuses_a_small_budget_without_a_run_of_the_suite(tmp_path:
     project = tea(tmp_path)
     with_model(project)
     words = ["optimise", "tea", "--mode", "joint", "--rollouts", "60", "--sandbox", "local", "--budget-calls", "20"]
-    rules = ["--reflector-rules", str(project / "suites/tea/edits.yaml")]
+    rules = ["--rubric", "service", "--reflector-rules", str(project / "suites/tea/edits.yaml")]
     done = CliRunner().invoke(harness, ["--project", str(project), *words, *rules])
     assert "--budget-calls 48 at least" in str(done.exception)
     assert not (project / "runs").exists()
@@ -68,6 +68,6 @@ def test_the_command_refuses_a_small_budget_without_a_run_of_the_suite(tmp_path:
 def test_a_suite_without_a_model_needs_no_calls(tmp_path: Path):
     project = tea(tmp_path)
     words = ["optimise", "tea", "--mode", "joint", "--rollouts", "60", "--sandbox", "local", "--budget-calls", "1"]
-    rules = ["--reflector-rules", str(project / "suites/tea/edits.yaml"), "--estimate"]
+    rules = ["--rubric", "service", "--reflector-rules", str(project / "suites/tea/edits.yaml"), "--estimate"]
     done = CliRunner().invoke(harness, ["--project", str(project), *words, *rules])
     assert 0 == done.exit_code, done.output

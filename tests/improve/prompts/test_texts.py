@@ -63,6 +63,7 @@ def request(project: Path) -> OptimiseRequest:
     return OptimiseRequest(
         options=RunOptions(suite="tea", agent="v1", sandbox="local", jobs=1),
         mode="joint",
+        rubric="service",
         reflector=project / "suites/tea/edits.yaml",
         settings=OptimisationSettings(rollouts=60),
     )
@@ -102,7 +103,7 @@ def test_what_is_not_declared_is_frozen_by_digest(project: Path):
     [
         ("descriptions/pour.md", "other/pour.md", "'pour' has no description in a file"),
         ("descriptions/pour.md", "descriptions/brew.md", "describes none of the suite's tools"),
-        ("files: [examples.json]\n      tools: [pour]", "called_by: []", "names no text"),
+        ("files: [examples.json]\n      tools: [pour]", "files: []", "names no text"),
     ],
     ids=["no-file", "no-tool", "no-text"],
 )

@@ -22,7 +22,7 @@ READS = '(Path(__file__).parent / "prompts" / "waiter.md").read_text()'
 
 def optimised(project: Path, *words: str) -> Result:
     asked = ["optimise", "tea", "--mode", "joint", "--rollouts", "60", "--jobs", "2", "--run-name", "one", *words]
-    rules = ["--reflector-rules", str(project / "suites/tea/edits.yaml")]
+    rules = ["--rubric", "service", "--reflector-rules", str(project / "suites/tea/edits.yaml")]
     return CliRunner().invoke(harness, ["--project", str(project), *asked, *rules])
 
 

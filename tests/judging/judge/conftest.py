@@ -67,7 +67,6 @@ def _card(case: str, outcome: Outcome, models: Sequence[str]) -> Scorecard:
         case_id=case,
         attempt=1,
         category="c",
-        difficulty="easy",
         outcome=outcome,
         success=None,
         digest="",

@@ -37,7 +37,6 @@ def card(version: str, success: bool) -> Scorecard:
         case_id="c",
         attempt=1,
         category="c",
-        difficulty="easy",
         outcome="finished",
         success=success,
         prompt=seen(version),

@@ -106,7 +106,6 @@ def shop_card(case: str, number: int) -> Scorecard:
         case_id=case,
         attempt=1,
         category="c",
-        difficulty="easy",
         outcome="finished",
         success=right,
         verdicts=(Verdict(check="price", verifier="final_answer", version="1", passed=right, reason=""),),

@@ -104,8 +104,8 @@ def test_the_case_is_that_of_the_item(copy: Path, langfuse: LangfuseServer) -> N
     was = {case.id: case for case in load_suite(copy, "hello").cases}
     assert was.keys() == cases.keys()
     for name, case in was.items():
-        assert (case.task, case.category, case.difficulty, case.expected_output) == (
-            cases[name].task, cases[name].category, cases[name].difficulty, cases[name].expected_output
+        assert (case.task, case.category, case.tags, case.expected_output) == (
+            cases[name].task, cases[name].category, cases[name].tags, cases[name].expected_output
         )  # fmt: skip
 
 

@@ -17,7 +17,6 @@ CARD = Scorecard(
     case_id="production",
     attempt=1,
     category="general",
-    difficulty="medium",
     outcome="finished",
     success=True,
     digest="d",

@@ -33,7 +33,7 @@ def failed_run(runs: Path, name: str, created: str, reason: str, *, suite: str =
     }  # fmt: skip
     trajectory = Trajectory(trace_id="t", agent="s", steps=())
     card = Scorecard(
-        case_id="one", attempt=1, category="c", difficulty="easy", outcome="finished", success=False,
+        case_id="one", attempt=1, category="c", outcome="finished", success=False,
         verdicts=(Verdict(check="k", verifier="v", version="1", passed=False, reason=reason),), scores=(),
         digest=trajectory.digest,
     )  # fmt: skip
@@ -85,7 +85,7 @@ def test_agents_that_fail_one_check_in_two_ways_are_two_themes() -> None:
     """One answers without a look-up, the other refuses after the right call; a third breaks what passing runs do."""
     told = "expected 'order 7 was shipped' in the answer"
     verdict = Verdict(check="order", verifier="v", version="1", passed=False, reason=told)
-    failed = Scorecard(case_id="c", attempt=1, category="general", difficulty="medium", outcome="finished",
+    failed = Scorecard(case_id="c", attempt=1, category="general", outcome="finished",
                        success=False, digest="d", verdicts=(verdict,))  # fmt: skip
     rule = RuleResult(rule="get_order before refund", scope="suite", state="broken", cases=9, trials=9, step=1,
                       reason="refund came first")  # fmt: skip

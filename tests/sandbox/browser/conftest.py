@@ -36,7 +36,7 @@ def browsing_suite(folder: Path, upstream: str) -> Suite:
         agents={"a": AgentVersion(command=("true",), files=".")},
         servers={"browser": ToolServer(browser=True, disposable=True)},
         tools=tuple(tools),
-        hosts=(HostSpec(host=HOST, base_url=upstream, disposable=True, only_browser=True),),
+        hosts=(HostSpec(host=HOST, base_url=upstream, disposable=True),),
         cases=(Case(id="c", task="t"),),
         digest="d",
     )

@@ -11,8 +11,8 @@ from harness.sandbox.snapshots import SnapshotStore
 PROFILE = {"cookies": [{"name": "who", "value": "ada", "domain": "site.test", "path": "/"}], "origins": []}
 STATES = """
 states:
-  plain: {browser_url: "http://site.test/"}
-  known: {browser_url: "http://site.test/", browser_profile: profile.json}
+  plain: {browser: {base_url: "http://site.test/"}}
+  known: {browser: {base_url: "http://site.test/", files: profile.json}}
 """
 
 

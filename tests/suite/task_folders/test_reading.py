@@ -42,7 +42,7 @@ def test_a_task_says_its_limits_its_group_and_its_tests(tasks: Tasks) -> None:
     [case] = load_suite(folder.parent, str(folder)).cases
 
     assert 'Write the word "hello", and nothing else, to greeting.txt.' == case.task
-    assert ("files", "easy", ("files",)) == (case.category, case.difficulty, case.tags)
+    assert ("files", ("files", "easy")) == (case.category, case.tags)
     assert (60, 256, 32, 1000) == (
         case.limits.seconds,
         case.limits.memory_mb,

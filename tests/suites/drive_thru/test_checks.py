@@ -45,7 +45,7 @@ def card(value, outcome="finished"):
     scores = [] if value is False else [{"metric": "order_correctness", "version": "1", "value": value}]
     return Scorecard.model_validate(
         {
-            "case_id": "c", "attempt": 1, "category": "g", "difficulty": "easy", "outcome": outcome, "success": None,
+            "case_id": "c", "attempt": 1, "category": "g", "outcome": outcome, "success": None,
             "scores": scores, "digest": "",
         }
     )  # fmt: skip

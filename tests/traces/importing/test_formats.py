@@ -267,9 +267,8 @@ def test_metadata_of_inspect_samples_and_tags_of_the_log_are_kept(fixtures: Path
     (tmp_path / "log.json").write_text(json.dumps(log))
 
     case = import_file("inspect", tmp_path / "log.json").suite.cases[0]
-    assert ("stock", "hard", ("nightly", "new", "level=2", "ok=true"), f"why: {'x' * 200}") == (
+    assert ("stock", ("nightly", "new", "difficulty=Hard", "level=2", "ok=true"), f"why: {'x' * 200}") == (
         case.category,
-        case.difficulty,
         case.tags,
         case.description,
     )

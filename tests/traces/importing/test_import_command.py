@@ -27,7 +27,6 @@ def test_a_column_of_names_stays_whole_where_many_successes_are_unknown(tmp_path
     said = _type(tmp_path, "report", "b", "--all")
     assert "18/18 (6 unknown)" in said
     assert "category" in said
-    assert "difficulty" in said
 
 
 def test_a_name_that_is_taken_is_refused_without_a_way_that_an_import_lacks(tmp_path: Path) -> None:
