@@ -1,6 +1,7 @@
 """Foreign files and conversations read as ordinary suites and trials, in each format by name."""
 
 import hashlib
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -160,6 +161,8 @@ def import_with(importer: Importer, path: Path, options: ImportOptions) -> Impor
     refused: list[InvalidDocument] = []
     for file in _files(importer, path):
         try:
+            if path.is_dir():  # a file that is refused is passed over, and leaves nothing behind
+                deque(importer.read(_source_of(file, options, ImportNotes())), maxlen=0)
             reading.take(file)
         except InvalidDocument as found:
             error = _with_remedy(found)
@@ -176,7 +179,7 @@ def import_with(importer: Importer, path: Path, options: ImportOptions) -> Impor
 
 @dataclass(kw_only=True)
 class _FirstReading:
-    """Reads files one by one; each is taken completely or not at all."""
+    """Reads files one by one."""
 
     importer: Importer
     options: ImportOptions
@@ -187,19 +190,11 @@ class _FirstReading:
     _taken: dict[str, "_Attempts"] = field(default_factory=dict)
 
     def take(self, file: Path) -> None:
-        """Raises InvalidDocument for a file that is not what it should be, of which nothing is kept then."""
+        """Raises InvalidDocument for a file that is not what it should be."""
         sha256 = _sha256(file)
         keys: list[TrialKey] = []
-        before = self.builder.mark()
-        try:
-            for found in self.importer.read(_source_of(file, self.options, self.book)):
-                self._add(file, found, keys)
-        except InvalidDocument:
-            self.builder.undo(before)
-            for case_id, attempt in keys:
-                self._taken[case_id].give_back(attempt)
-                self.rewards.pop((case_id, attempt), None)
-            raise
+        for found in self.importer.read(_source_of(file, self.options, self.book)):
+            self._add(file, found, keys)
         self.files.append(_File(path=file, sha256=sha256, keys=tuple(keys)))
 
     def _add(self, file: Path, found: Found, keys: list[TrialKey]) -> None:
@@ -226,11 +221,6 @@ class _Attempts:
             self._next += 1
         self._taken.add(self._next)
         return self._next
-
-    def give_back(self, attempt: int) -> None:
-        """Frees a number that was taken for a trial which is left out."""
-        self._taken.discard(attempt)
-        self._next = min(self._next, attempt)
 
 
 def _files(importer: Importer, path: Path) -> list[Path]:

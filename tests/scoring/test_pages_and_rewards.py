@@ -159,7 +159,7 @@ def test_tests_that_did_not_end_or_did_not_see_all_give_no_reward(evidence: Buil
     assert reason.endswith("it was too large")
     assert True is rewarded(evidence, good, end_state={"complete": True})[0]
     other = VERIFIERS["task_tests"].model_validate({"digest": "other"})
-    assert (None, "the tests were not run: run again", {}) == other.verify(evidence())
+    assert (None, "the test script was not run: run again", {}) == other.verify(evidence())
     made = evidence(commands={"k": {"digest": "0", "exit": {"code": 0}}})
     assert "changed" in other.verify(made)[1]
 

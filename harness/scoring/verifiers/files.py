@@ -244,26 +244,16 @@ class Command(Frozen):
     """What its standard error must be."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
-        result = self._command_result(evidence)
-        if result is None:
-            ran = bool(evidence.trial.commands)
-            why = "the command changed since it was run" if ran else "the command was not run"
-            return None, f"{why}: run again", {}
-        end = evidence.trial.end_state
-        if end is not None and not end.complete:
-            note = f"the command saw a part of the end state only: {end.problem or 'it was too large'}"
-            return None, note, BY_AGENT
+        check = CommandCheck(name="", run=self.run, cwd=self.cwd, executes=self.executes, timeout_s=self.timeout_s)
+        result = _result_of(evidence, check.digest, "the command")
+        if isinstance(result, tuple):
+            return result
         ended = result.exit
         seen: JsonObject = {"code": ended.code, "signal": ended.signal, "stdout": ended.stdout[:2000]}
         if ended.timed_out:
             return False, f"the command did not end within {self.timeout_s:g} s", seen
         problem = self._problem_with(result)
         return problem is None, problem or "the command gave what it should", seen
-
-    def _command_result(self, evidence: Evidence) -> CommandResult | None:
-        check = CommandCheck(name="", run=self.run, cwd=self.cwd, executes=self.executes, timeout_s=self.timeout_s)
-        digest = check.digest
-        return next((result for result in evidence.trial.commands.values() if result.digest == digest), None)
 
     def _problem_with(self, result: CommandResult) -> str | None:
         ended = result.exit
@@ -275,6 +265,18 @@ class Command(Frozen):
             return f"its standard output {wrong}"
         wrong = self.stderr.problem(ended.stderr)
         return None if wrong is None else f"its standard error {wrong}"
+
+
+def _result_of(evidence: Evidence, digest: str, what: str) -> CommandResult | tuple[None, str, JsonObject]:
+    """The stored result of a command; else the verdict that there is none, or none of the whole end state."""
+    result = next((result for result in evidence.trial.commands.values() if result.digest == digest), None)
+    if result is None:
+        why = "changed since it was run" if evidence.trial.commands else "was not run"
+        return None, f"{what} {why}: run again", {}
+    end = evidence.trial.end_state
+    if end is not None and not end.complete:
+        return None, f"{what} saw a part of the end state only: {end.problem or 'it was too large'}", BY_AGENT
+    return result
 
 
 _SHOWN = 2000
@@ -299,15 +301,10 @@ class TaskTests(Frozen):
     """Environment variables of the tests."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
-        result = self._command_result(evidence)
-        if result is None:
-            ran = bool(evidence.trial.commands)
-            why = "the tests changed since they were run" if ran else "the tests were not run"
-            return None, f"{why}: run again", {}
-        end = evidence.trial.end_state
-        if end is not None and not end.complete:
-            note = f"the tests saw a part of the end state only: {end.problem or 'it was too large'}"
-            return None, note, BY_AGENT
+        command = task_tests_command({"digest": self.digest, "timeout_s": self.timeout_s, "env": dict(self.env)})
+        result = _result_of(evidence, command.digest, "the test script")
+        if isinstance(result, tuple):
+            return result
         seen: JsonObject = {
             "code": result.exit.code,
             "stdout": result.exit.stdout[-_SHOWN:],
@@ -322,10 +319,6 @@ class TaskTests(Frozen):
         passed = all(value >= 1 for value in deciding.values())
         said = ", ".join(f"{name} {value:g}" for name, value in deciding.items())
         return passed, f"the tests gave {said}", {**seen, "rewards": dict(rewards)}
-
-    def _command_result(self, evidence: Evidence) -> CommandResult | None:
-        digest = task_tests_command({"digest": self.digest, "timeout_s": self.timeout_s, "env": dict(self.env)}).digest
-        return next((result for result in evidence.trial.commands.values() if result.digest == digest), None)
 
 
 def _rewards(result: CommandResult) -> dict[str, float] | str:

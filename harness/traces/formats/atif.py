@@ -37,6 +37,8 @@ class OwnRun(Frozen):
     trace_id: str
     version: str | None = None
     final_output: JsonValue = None
+    case: Case | None = None
+    """The case as a converter knows it; None: it is made of the trajectory."""
 
 
 class OwnResult(Frozen):
@@ -327,6 +329,9 @@ def _found_trajectory(source: Source, document: Record, reading: _Reading) -> Fo
 
 
 def _case(source: Source, document: Record, own: OwnRun | None, harbor: HarborResult) -> Case:
+    if own is not None and own.case is not None:
+        return own.case
+
     def first(role: str) -> str | None:
         asked = (step for step in document.records("steps") if step.value("source") == role)
         return next((text_of(step.value("message")) for step in asked), None)

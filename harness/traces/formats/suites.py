@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -34,29 +33,10 @@ class SuiteBuilder:
     _cases: dict[str, Case] = field(default_factory=dict)
     _offered: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _tools: dict[str, FoundTool] = field(default_factory=dict)
-    _replaced: dict[str, FoundTool] = field(default_factory=dict)
-    """Declarations of before `mark` that were widened since."""
     _used: dict[str, None] = field(default_factory=dict)
     _calls: dict[tuple[str, str, frozenset[str]], None] = field(default_factory=dict)
     """(case, tool, names of arguments) of what was called in the runs."""
     _agents: dict[str, None] = field(default_factory=dict)
-
-    def mark(self) -> tuple[int, ...]:
-        """How much was taken in so far, for `undo` until the next `mark`."""
-        self._replaced.clear()
-        return tuple(len(taken) for taken in self._collected())
-
-    def undo(self, mark: tuple[int, ...]) -> None:
-        """Drops what was taken in since `mark`."""
-        for taken, length in zip(self._collected(), mark, strict=True):
-            while len(taken) > length:
-                taken.popitem()
-        self._tools |= {name: tool for name, tool in self._replaced.items() if name in self._tools}
-        self._replaced.clear()
-
-    def _collected(self) -> tuple[dict[Any, Any], ...]:
-        """Everything that `add` fills; each grows at its end, and what it replaces is in `_replaced`."""
-        return (self._cases, self._offered, self._tools, self._used, self._calls, self._agents)
 
     def add(self, path: Path, found: Found) -> str:
         """Takes in a record's case, tools and agent; the id under which the case is in the suite."""
@@ -122,7 +102,6 @@ class SuiteBuilder:
         if known is None or known == tool:
             self._tools[tool.name] = tool
             return
-        self._replaced.setdefault(tool.name, known)
         self._tools[tool.name] = _widened(known, tool)
         problem = f"tool {tool.name!r} is declared differently than before; what either declaration takes is taken"
         self.book.add(path, record, None, problem)

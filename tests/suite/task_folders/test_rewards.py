@@ -79,7 +79,7 @@ def test_tests_that_do_not_end_fail_whatever_they_wrote() -> None:
 
 
 def test_the_result_of_other_tests_is_undecided() -> None:
-    assert (None, "the tests changed since they were run: run again") == told({"reward.txt": "1"}, digest="other")
+    assert (None, "the test script changed since it was run: run again") == told({"reward.txt": "1"}, digest="other")
 
 
 def test_an_end_state_that_is_not_whole_is_the_agents_doing() -> None:
