@@ -27,7 +27,7 @@ from harness.traces.formats.found import (
     read_tools,
     trace_id,
 )
-from harness.traces.formats.otel import conversation_in
+from harness.traces.formats.otel import readable_conversation
 from harness.traces.formats.suites import SuiteBuilder
 from harness.traces.formats.transcript import final_output
 from harness.traces.spans import Span, prompts_of, spans_of
@@ -290,9 +290,6 @@ def _trial(found: Found, run: FoundRun, key: TrialKey, sha256: str) -> ImportedT
 
 # The spans of one conversation, however they came, as a trial: what an importer does with a file, without the file.
 
-_OWN = "harness."
-"""What attributes of this harness begin with."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConversationSpans:
@@ -316,11 +313,7 @@ def conversation_of(
     book = ImportNotes()
     cleaner = Cleaner(secrets or {}, key=b"")
     source = Source(path=Path(name), options=ImportOptions(), book=book, cleaner=cleaner)
-    try:
-        found = conversation_in(source, list(spans))
-    except InvalidDocument as error:  # marks of this harness that do not fit together excuse nobody from being read
-        book.add(Path(name), None, None, error.problem)
-        found = conversation_in(source, [_without_marks(span) for span in spans])
+    found = readable_conversation(source, None, spans)
     if found is None or found.run is None:
         return None
     return ConversationSpans(
@@ -330,11 +323,6 @@ def conversation_of(
         duration_s=found.run.duration_s,
         notes=book.notes,
     )
-
-
-def _without_marks(span: Span) -> Span:
-    kept = {name: value for name, value in span.attributes.items() if not name.startswith(_OWN)}
-    return span.model_copy(update={"attributes": kept})
 
 
 def _trajectory(run: FoundRun, spans: Sequence[Span]) -> Trajectory:

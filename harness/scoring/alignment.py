@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from harness.cassettes.keys import complete_arguments
-from harness.scoring.json_values import differing_arguments
+from harness.scoring.json_values import differences
 from harness.suite.cases import ReferenceCall
 from harness.suite.interventions import FedCall, Invocation
 from harness.suite.tools import ToolSpec
@@ -138,7 +138,7 @@ def changed_call(at: int, made: Invocation, wanted: Invocation) -> Deviation:
     """The deviation of a call that was made in place of the right one."""
     if made.tool != wanted.tool:
         return Deviation(kind="wrong_tool", at=at, expected=wanted, found=made)
-    names = tuple(dict.fromkeys(differing_arguments(wanted.arguments, made.arguments)))
+    names = tuple(dict.fromkeys(one.argument for one in differences(wanted.arguments, made.arguments)))
     return Deviation(kind="wrong_arguments", at=at, expected=wanted, found=made, arguments=names)
 
 
@@ -290,7 +290,7 @@ class _Match:
     def _pair_alike(self) -> None:
         """Calls of one tool, those with the fewest differing arguments first."""
         candidates = [
-            (len(differing_arguments(self._wanted[number].arguments, self._made[place].arguments)), number, place)
+            (len(differences(self._wanted[number].arguments, self._made[place].arguments)), number, place)
             for number in self._free_numbers()
             for place in self._free_places()
             if self._wanted[number].tool == self._made[place].tool

@@ -214,11 +214,6 @@ def differences(expected: JsonObject, found: JsonObject) -> tuple[ArgumentDiffer
     return tuple(known)
 
 
-def differing_arguments(expected: JsonObject, found: JsonObject) -> tuple[str, ...]:
-    """The paths, in dots, of the arguments that differ."""
-    return tuple(one.argument for one in differences(expected, found))
-
-
 def null_means_left_out(schema: JsonValue) -> bool:
     """Whether null for an optional parameter says no more than leaving it out: it is the default, or no value of it."""
     if not isinstance(schema, dict):

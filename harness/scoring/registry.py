@@ -10,19 +10,7 @@ from pydantic import BaseModel, ValidationError
 from harness.errors import UsageError
 from harness.plugins import find_object, find_plugin
 from harness.scoring.findings.facts import BUILT_IN
-from harness.scoring.metrics.calls import (
-    CallMatch,
-    CallPrecision,
-    CallRecall,
-    EffectMatch,
-    ParameterValidity,
-    Routing,
-    ToolAllowed,
-    ToolSelection,
-)
-from harness.scoring.metrics.efficiency import CostUsd, Redundancy, StepEfficiency, Steps, Tokens, Turns
-from harness.scoring.metrics.outcomes import Completion, PartialCredit, Recovery, TaskSuccess, Termination
-from harness.scoring.metrics.plans import PlanAdherence, PlanCoverage, PlanOrder, PlanQuality
+from harness.scoring.metrics import calls, efficiency, outcomes, plans
 from harness.scoring.scorecard import Detector, Metric, Verifier
 from harness.suite.cases import Case, CheckSpec
 from harness.suite.checks import DeclaredCheck
@@ -75,29 +63,29 @@ VERIFIERS: Final[Mapping[str, type]] = _Verifiers()
 METRICS: dict[str, type] = {
     metric.name: metric
     for metric in (
-        TaskSuccess,
-        Completion,
-        ToolSelection,
-        ToolAllowed,
-        CallMatch,
-        CallPrecision,
-        CallRecall,
-        EffectMatch,
-        PartialCredit,
-        ParameterValidity,
-        PlanQuality,
-        PlanCoverage,
-        PlanOrder,
-        PlanAdherence,
-        StepEfficiency,
-        Redundancy,
-        Recovery,
-        Termination,
-        Routing,
-        Steps,
-        Turns,
-        Tokens,
-        CostUsd,
+        outcomes.TaskSuccess,
+        outcomes.Completion,
+        calls.ToolSelection,
+        calls.ToolAllowed,
+        calls.CallMatch,
+        calls.CallPrecision,
+        calls.CallRecall,
+        calls.EffectMatch,
+        outcomes.PartialCredit,
+        calls.ParameterValidity,
+        plans.PlanQuality,
+        plans.PlanCoverage,
+        plans.PlanOrder,
+        plans.PlanAdherence,
+        efficiency.StepEfficiency,
+        efficiency.Redundancy,
+        outcomes.Recovery,
+        outcomes.Termination,
+        calls.Routing,
+        efficiency.Steps,
+        efficiency.Turns,
+        efficiency.Tokens,
+        efficiency.CostUsd,
     )
 }
 

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from harness.traces import names
 from harness.traces.spans import Span
-from harness.values import JsonObject, canonical_json, parse_json, some_text
+from harness.values import JsonObject, canonical_json, objects_of, parse_json, some_text
 
 # An agent decides how many there are of both, so no text is parsed twice, and calls are found by their arguments.
 
@@ -245,5 +245,4 @@ def _results(reply: ObservedReply) -> dict[str, list[JsonObject]]:
 
 
 def _objects_in(value: JsonValue) -> list[JsonObject]:
-    plain = decoded(value) if isinstance(value, str) else value
-    return [item for item in plain if isinstance(item, dict)] if isinstance(plain, list) else []
+    return objects_of(decoded(value) if isinstance(value, str) else value)

@@ -158,8 +158,6 @@ def _quantile(freedom: int) -> float:
 
 _RESAMPLES = 1000
 _TAIL = 0.025
-_Z_LOWER_TAIL = -1.959963984540054
-"""The normal distribution's value at the tail."""
 _MANY = 300
 """Cases from which on drawing is slow and the expansion exact enough."""
 _SKEWED = 0.25
@@ -236,7 +234,7 @@ def _computed(sums: Sequence[float], sizes: Sequence[int]) -> _Bounds | None:
     deviation, skewness, _ = _moments(sums, sizes, mean)
     if deviation == 0 or abs(skewness) > _SKEWED:
         return None
-    return _bound(sums, sizes, _Z_LOWER_TAIL), _bound(sums, sizes, -_Z_LOWER_TAIL)
+    return _bound(sums, sizes, -Z), _bound(sums, sizes, Z)
 
 
 def _bound(sums: Sequence[float], sizes: Sequence[int], z: float) -> float:
@@ -272,7 +270,6 @@ def _moments(sums: Sequence[float], sizes: Sequence[int], value: float) -> tuple
     return math.sqrt(n * variance), third / variance**1.5 / math.sqrt(n), (fourth / variance**2 - 3) / n
 
 
-_Z_TWO_SIDED = 1.959963984540054  # 5 %, two-sided
 _LEVEL = 0.05
 
 
@@ -288,7 +285,7 @@ def noise_margin(repeated: Sequence[Sequence[float]], n: int | None = None, *, c
     if not repeated:
         return 0.0
     variances = [statistics.variance(values) if len(values) > 1 else 0.0 for values in repeated]
-    z = _Z_TWO_SIDED if comparisons <= 1 else statistics.NormalDist().inv_cdf(1 - _LEVEL / (2 * comparisons))
+    z = Z if comparisons <= 1 else statistics.NormalDist().inv_cdf(1 - _LEVEL / (2 * comparisons))
     return z * math.sqrt(2 * statistics.fmean(variances) / (n or len(repeated)))
 
 

@@ -221,23 +221,28 @@ def _chained(reference: Sequence[ReferenceCall]) -> list[ReferenceCall]:
 # The tools that had to be called were, and those that must not be were not.
 
 
-class RequiredTools(Frozen):
-    """Each of `tools`, or of the case's `required_tools`, was called; with `answered`, once without an error.
-
-    Calls that the step limit rejected do not count. Without a required tool the check is undecided.
-    """
-
+class _NamedTools(Frozen):
     version: ClassVar[str] = "1"
     reads: ClassVar[frozenset[Content]] = frozenset()
 
     tools: tuple[str, ...] | None = None
     """None: the case's."""
-    answered: bool = False
-    """Whether a call counts only if it was answered without an error."""
 
     def problem_in(self, suite: Suite) -> str | None:
         """Explains why this check cannot work in its suite; None if it can."""
-        return _unknown(self.tools, suite)
+        known = {tool.name for tool in suite.tools}
+        unknown = sorted(set(self.tools or ()) - known)
+        return f"with.tools: {', '.join(unknown)} is none of the suite's tools" if unknown and known else None
+
+
+class RequiredTools(_NamedTools):
+    """Each of `tools`, or of the case's `required_tools`, was called; with `answered`, once without an error.
+
+    Calls that the step limit rejected do not count. Without a required tool the check is undecided.
+    """
+
+    answered: bool = False
+    """Whether a call counts only if it was answered without an error."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         wanted = evidence.case.required_tools if self.tools is None else self.tools
@@ -254,21 +259,11 @@ class RequiredTools(Frozen):
         return not missing, f"never {how}: {', '.join(missing)}" if missing else f"all were {how}", {}
 
 
-class ForbiddenTools(Frozen):
+class ForbiddenTools(_NamedTools):
     """None of `tools`, or of the case's `forbidden_tools`, was called, whatever came back.
 
     Without a forbidden tool the check is undecided.
     """
-
-    version: ClassVar[str] = "1"
-    reads: ClassVar[frozenset[Content]] = frozenset()
-
-    tools: tuple[str, ...] | None = None
-    """None: the case's."""
-
-    def problem_in(self, suite: Suite) -> str | None:
-        """Explains why this check cannot work in its suite; None if it can."""
-        return _unknown(self.tools, suite)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         unwanted = evidence.case.forbidden_tools if self.tools is None else self.tools
@@ -276,12 +271,6 @@ class ForbiddenTools(Frozen):
             return None, "neither the check nor the case forbids a tool", {}
         called = sorted({call.name for call in evidence.trial.trajectory.calls} & set(unwanted))
         return not called, f"called: {', '.join(called)}" if called else "none was called", {}
-
-
-def _unknown(tools: tuple[str, ...] | None, suite: Suite) -> str | None:
-    known = {tool.name for tool in suite.tools}
-    unknown = sorted(set(tools or ()) - known)
-    return f"with.tools: {', '.join(unknown)} is none of the suite's tools" if unknown and known else None
 
 
 class MaxTokens(Frozen):

@@ -12,7 +12,7 @@ from harness.suite.paths import found_at
 from harness.suite.suites import Suite
 from harness.text import shortened
 from harness.traces.trajectory import Content
-from harness.values import Frozen, JsonObject, canonical_json
+from harness.values import Frozen, JsonObject, canonical_json, objects_of
 
 
 def sql_problem(suite: Suite, name: str, *, tables: bool) -> str | None:
@@ -243,7 +243,7 @@ def _problem_with_table(change: JsonValue, expected: TableChange) -> str | None:
     for kind, rows in (("added", expected.added), ("removed", expected.removed)):
         if f"more_{kind}" in change:
             return f"more rows were {kind} than are listed"
-        problem = _problem_with_rows(kind, _objects_in(change.get(kind)), rows)
+        problem = _problem_with_rows(kind, objects_of(change.get(kind)), rows)
         if problem is not None:
             return problem
     return _problem_with_changes(change, expected.changed)
@@ -261,17 +261,13 @@ def _problem_with_rows(kind: str, got: list[JsonObject], expected: Sequence[Json
 def _problem_with_changes(change: JsonObject, expected: Sequence[RowChange]) -> str | None:
     if "more_changed" in change:
         return "more rows changed than are listed"
-    got = [{"key": one["key"], "set": one["after"]} for one in _objects_in(change.get("changed"))]
+    got = [{"key": one["key"], "set": one["after"]} for one in objects_of(change.get("changed"))]
     missing, surplus = unmatched(got, [one.model_dump() for one in expected], json_equal)
     if surplus and missing:
         return f"row {_short_json(surplus[0])} changed, where {_short_json(missing[0])} is expected"
     if surplus:
         return f"row {_short_json(surplus[0])} changed, which is not expected"
     return f"row {_short_json(missing[0])} did not change" if missing else None
-
-
-def _objects_in(value: JsonValue) -> list[JsonObject]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 class State(Frozen):

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from pydantic import JsonValue
 
-from harness.traces.foreign_json import embedded_json
-from harness.traces.formats.found import FoundTool
+from harness.errors import InvalidDocument
+from harness.traces.foreign_json import Record, embedded_json
+from harness.traces.formats.found import FoundTool, tool_of
 from harness.traces.formats.span_messages import (
     Message,
     decoded,
@@ -284,17 +286,7 @@ def _schema(item: JsonObject) -> JsonValue:
 
 def _tool(raw: JsonValue) -> FoundTool | None:
     """A definition that is none is not a tool: what a trace tells beside its spans is never worth a refusal."""
-    if not isinstance(raw, dict):
+    try:
+        return tool_of(Record(path=Path(), data={}).within("tool", raw))
+    except InvalidDocument:
         return None
-    function = raw.get("function")
-    inner = function if isinstance(function, dict) else raw
-    schema = next((inner[name] for name in ("parameters", "input_schema", "inputSchema") if name in inner), None)
-    schema = schema["json"] if isinstance(schema, dict) and schema.keys() == {"json"} else schema
-    name, description = inner.get("name"), inner.get("description")
-    if not isinstance(name, str) or not name:
-        return None
-    return FoundTool(
-        name=name,
-        description=description if isinstance(description, str) else "",
-        parameters=schema if isinstance(schema, dict) else None,
-    )

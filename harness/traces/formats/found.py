@@ -281,16 +281,18 @@ def read_tools(path: Path) -> tuple[FoundTool, ...]:
 
 def tools_of(definitions: Iterable[Record]) -> tuple[FoundTool, ...]:
     """OpenAI (`function.parameters`), Anthropic and MCP (`input_schema`) or bare definitions."""
-    return tuple(_tool(definition) for definition in definitions)
+    return tuple(map(tool_of, definitions))
 
 
-def _tool(definition: Record) -> FoundTool:
+def tool_of(definition: Record) -> FoundTool:
+    """The tool of one definition."""
     function = definition.value("function")
     inner = definition.within("function", function) if isinstance(function, dict) else definition
     name = inner.text("name") or inner.text("type")
     if not name:
         raise inner.refusal("name", f"is {kind_of(inner.data.get('name'))}: every tool has a name")
     schema = inner.value("parameters", "input_schema", "inputSchema", "parameters_json_schema")
+    schema = schema["json"] if isinstance(schema, dict) and schema.keys() == {"json"} else schema  # Bedrock's
     if schema is not None and not isinstance(schema, dict):
         raise inner.refusal("parameters", f"is {kind_of(schema)}, not a schema")
     hints = inner.value("annotations")

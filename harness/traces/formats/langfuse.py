@@ -13,7 +13,6 @@ from typing import Final, get_args
 
 from pydantic import JsonValue
 
-from harness.errors import InvalidDocument
 from harness.suite.cases import Case
 from harness.suite.scenarios import case_id
 from harness.traces import names
@@ -21,7 +20,7 @@ from harness.traces.foreign_json import Record, embedded_json
 from harness.traces.formats.dialects import opened
 from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, wall_ns
 from harness.traces.formats.inspect_log import sample_facts
-from harness.traces.formats.otel import cleaned_span, conversation_in, is_ours
+from harness.traces.formats.otel import cleaned_span, is_ours, readable_conversation
 from harness.traces.formats.span_files import exported_spans
 from harness.traces.formats.transcript import ForeignStep
 from harness.traces.outcomes import Outcome
@@ -180,7 +179,7 @@ def _run(source: Source, name: str, item: Record, spans: list[Span]) -> tuple[Fo
     model or tool.
     """
     output = item_value(item.value("output"))
-    conversation = _conversation(source, name, spans) if spans else None
+    conversation = readable_conversation(source, name, spans) if spans else None
     if conversation is not None and conversation.run is not None:
         run = conversation.run
         attempt = None if run.attempt is None else max(0, run.attempt - 1)
@@ -200,20 +199,6 @@ def _run(source: Source, name: str, item: Record, spans: list[Span]) -> tuple[Fo
         duration_s=max(0, ended - began) / 1e9,
     )
     return run, None
-
-
-def _conversation(source: Source, name: str, spans: list[Span]) -> Found | None:
-    """The spans as a conversation; if they have the marks of this harness and are damaged, as those of others."""
-    try:
-        return conversation_in(source, spans)
-    except InvalidDocument as error:
-        source.note(name, f"the trace of a harness is not complete, and read as one of others: {error.problem}")
-    marks = (names.CASE_ID, names.ATTEMPT)
-    plain = [
-        span.model_copy(update={"attributes": {key: one for key, one in span.attributes.items() if key not in marks}})
-        for span in spans
-    ]
-    return conversation_in(source, plain)
 
 
 def _root_of(item: Record, spans: list[Span]) -> Span:

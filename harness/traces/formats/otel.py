@@ -95,6 +95,20 @@ def conversation_in(source: Source, spans: list[Span]) -> Found | None:
     return None
 
 
+def readable_conversation(source: Source, record: str | None, spans: Sequence[Span]) -> Found | None:
+    """The same; spans whose marks of this harness do not fit together are read as those of others."""
+    try:
+        return conversation_in(source, list(spans))
+    except InvalidDocument as error:
+        source.note(record, f"the trace of a harness is not complete, and read as one of others: {error.problem}")
+    return conversation_in(source, [_without_marks(span) for span in spans])
+
+
+def _without_marks(span: Span) -> Span:
+    kept = {name: value for name, value in span.attributes.items() if not name.startswith("harness.")}
+    return span.model_copy(update={"attributes": kept})
+
+
 IMPORTER = Importer(patterns=("spans.jsonl", "*.jsonl", "*.json"), read=read)
 
 
