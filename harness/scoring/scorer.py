@@ -1,10 +1,10 @@
 """One trial's scorecard from its evidence: pure, so that a stored trial can be scored again by a later version."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
@@ -99,7 +99,7 @@ class Scorer:
             verdict = _unreadable if trial.unreadable else _verdict
             verdicts = (*(verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
             complete = evidence.counted.model_copy(update={"verdicts": verdicts})
-            scores = tuple(_trial_score(metric, complete) for metric in self.metrics)
+            scores = _scores_of(self.metrics, complete)
             rules = self._ruled(complete)
             scores = (*scores, *rules_held(rules))
         else:
@@ -254,13 +254,24 @@ def _cut(reason: str) -> str:
     return reason if left <= 0 else f"{reason[:half]}... ({left:,} characters left out) ...{reason[-half:]}"
 
 
-def _trial_score(metric: Metric, evidence: Evidence) -> Score:
-    unknown = unknown_because(metric, evidence)
-    if unknown is not None:
-        return _unknown(metric, unknown)
+def _scores_of(metrics: Sequence[Metric], evidence: Evidence) -> tuple[Score, ...]:
+    """All are measured before a score is made of any: what one metric has read is near for the next."""
+    unknown = [unknown_because(metric, evidence) for metric in metrics]
+    measured: list[Any] = []
+    for metric, why in zip(metrics, unknown, strict=True):
+        try:
+            measured.append(metric.measure(evidence) if why is None else (None, why))
+        except Exception as error:  # noqa: BLE001 - as above: unknown, with the reason, and the run goes on
+            measured.append(error)
+    return tuple(map(_trial_score, metrics, measured))
+
+
+def _trial_score(metric: Metric, measured: Any) -> Score:
     try:
-        return _score_of(metric, *metric.measure(evidence))
-    except Exception as error:  # noqa: BLE001 - as above: unknown, with the reason, and the run goes on
+        if isinstance(measured, Exception):
+            raise measured
+        return _score_of(metric, *measured)
+    except Exception as error:  # noqa: BLE001 - as above
         return _failed_score(metric, error)
 
 
