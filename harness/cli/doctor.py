@@ -168,7 +168,7 @@ _MARKS = {"works": "ok", "fails": "--", "absent": ".."}
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.pass_context
 def self_test_command(ctx: click.Context, sandboxes: tuple[str, ...], as_json: bool) -> None:
-    """Try on this machine what the harness promises: every guarantee of its sandboxes, recording and replay.
+    """Try on this machine what the harness promises of its sandboxes.
 
     \b
     harness self-test
@@ -176,11 +176,11 @@ def self_test_command(ctx: click.Context, sandboxes: tuple[str, ...], as_json: b
     harness self-test --json
 
     Takes about two minutes. Everything happens in a temporary folder. A sandbox whose engine or image is
-    missing is named with the remedy. Exit 3 if a part fails or could not be tried.
+    missing is named with the remedy. Exit 3 if a guarantee does not hold or could not be tried.
     """
     from harness.cli.console import print_json, say
-    from harness.runs.self_test import self_test
     from harness.sandbox.ownership import temporary_folder
+    from harness.sandbox.self_test import self_test
 
     began, results = time.monotonic(), []
     chosen = sandboxes or ("local", "docker", "docker-warm")
@@ -188,11 +188,11 @@ def self_test_command(ctx: click.Context, sandboxes: tuple[str, ...], as_json: b
         for one in self_test(folder, chosen, say):
             results.append(one)
             if not as_json:
-                click.echo(f"{_MARKS[one.state]:3} {one.part:22} {one.text} ({one.seconds:.0f} s)")
+                click.echo(f"{_MARKS[one.state]:3} {one.sandbox:12} {one.text} ({one.seconds:.0f} s)")
                 for problem in one.problems:
-                    click.echo(f"    {'':22} {problem}")
+                    click.echo(f"    {'':12} {problem}")
                 if one.remedy:
-                    click.echo(f"    {'':22} -> {one.remedy}")
+                    click.echo(f"    {'':12} -> {one.remedy}")
     works = sum(one.state == "works" for one in results)
     if as_json:
         print_json([one.model_dump(mode="json") for one in results])

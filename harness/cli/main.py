@@ -85,7 +85,7 @@ _GROUPS: Final = {
     "Start": {
         "init": "Write a first evaluation project into a folder.",
         "doctor": "Check this machine for missing programs, and clean up after crashed runs.",
-        "self-test": "Try on this machine what the harness promises.",
+        "self-test": "Try on this machine what sandboxes promise.",
         "snapshot": "Build, verify and compare snapshots.",
         "image": "Build the images that sandboxes and services run in.",
     },

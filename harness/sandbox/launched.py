@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
 from harness.errors import SandboxError, SandboxLost
 from harness.sandbox.control import Control, LauncherLost, LauncherRefusal
 from harness.sandbox.endstate import RestoredFiles, write_end_state
-from harness.sandbox.layout import OWN_HOME, OWN_WORK, Layout, clean_environment, instant_ns
+from harness.sandbox.layout import OWN_HOME, OWN_WORK, Layout, Owner, clean_environment, instant_ns
 from harness.sandbox.provider import SandboxPaths, SandboxSpec, proxy_environment
 from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.traces.trial import EndState, ProgramExit
@@ -215,24 +215,20 @@ class LaunchedSandbox:
         )
 
     def _create_all(self, layout: Layout) -> None:
-        owners: tuple[Literal["root", "agent"], ...] = ("root", "agent")
-        for owner in owners:
-            self._create(layout, owner)
-
-    def _create(self, layout: Layout, owner: Literal["root", "agent"]) -> None:
-        entries = layout.of(owner)
-        if not entries:
-            return
-        request = {"do": "create", "owner": owner, "count": len(entries)}
-        content = (part for entry in entries for part in entry.parts())
-        try:
-            with self._with_exit_reason():
-                self._control.ask_with_content(request, content, _ANSWER_WITHIN_S)
-        except LauncherRefusal as refused:
-            raise SandboxError(
-                f"the snapshot files cannot be written: {refused.problem}",
-                remedy=f"all must fit into limits.disk_mb ({self._limits.disk_mb})",
-            ) from None
+        for owner in get_args(Owner):
+            entries = layout.of(owner)
+            if not entries:
+                continue
+            request = {"do": "create", "owner": owner, "count": len(entries)}
+            content = (part for entry in entries for part in entry.parts())
+            try:
+                with self._with_exit_reason():
+                    self._control.ask_with_content(request, content, _ANSWER_WITHIN_S)
+            except LauncherRefusal as refused:
+                raise SandboxError(
+                    f"the snapshot files cannot be written: {refused.problem}",
+                    remedy=f"all must fit into limits.disk_mb ({self._limits.disk_mb})",
+                ) from None
 
     def _ask(self, message: dict[str, Any], within_s: float = _ANSWER_WITHIN_S) -> dict[str, Any]:
         with self._with_exit_reason():

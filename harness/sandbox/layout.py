@@ -82,7 +82,8 @@ def _is_outside(folder: str, places: Collection[str]) -> bool:
 # A root-owned entry must stay unchanged, and the owner of a folder can rename its entries. Therefore every folder above
 # a root-owned entry is owned by root too, and sticky: the agent can add files there and cannot change those of others.
 
-Owner = Literal["agent", "root"]
+Owner = Literal["root", "agent"]
+"""In the order in which entries are created."""
 
 _OPEN_AND_STICKY = 0o1777
 _FOR_OTHERS = 0o002

@@ -9,6 +9,7 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -194,11 +195,8 @@ def image_files(
 
     Raises ImageError for an image whose place is a link.
     """
-    container = client.api.create_container(tag, ["true"])["Id"]
-    try:
+    with _never_started(client, tag) as container:
         return tuple(entry for place in places for entry in _entries_below(client, container, place, into))
-    finally:
-        client.api.remove_container(container, force=True)
 
 
 def folder_files(folder: Path, at: str, into: Path, program: str) -> tuple[SnapshotEntry, ...]:
@@ -217,20 +215,23 @@ def folder_files(folder: Path, at: str, into: Path, program: str) -> tuple[Snaps
 
 def exists_in(client: docker.DockerClient, tag: str, places: tuple[str, ...]) -> tuple[str, ...]:
     """The folders that exist in the image."""
+    there = []
+    with _never_started(client, tag) as container:
+        for place in places:
+            with suppress(NotFound):
+                client.api.get_archive(container, place)[0].close()
+                there.append(place)
+    return tuple(there)
+
+
+@contextmanager
+def _never_started(client: docker.DockerClient, tag: str) -> Iterator[str]:
+    """A container of the image, from which files are copied."""
     container = client.api.create_container(tag, ["true"])["Id"]
     try:
-        return tuple(place for place in places if _exists_in_image(client, container, place))
+        yield container
     finally:
         client.api.remove_container(container, force=True)
-
-
-def _exists_in_image(client: docker.DockerClient, container: str, place: str) -> bool:
-    try:
-        stream, _ = client.api.get_archive(container, place)
-        stream.close()
-    except NotFound:
-        return False
-    return True
 
 
 def _entries_below(client: docker.DockerClient, container: str, place: str, into: Path) -> Iterator[SnapshotEntry]:

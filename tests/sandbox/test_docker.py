@@ -17,20 +17,18 @@ from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.configuration import TRIAL_LABEL
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.ownership import OWNER_LABEL
-from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.snapshot import Snapshot
 from harness.suite.cases import Limits
+from tests.sandbox.starting import empty, spec
 
 pytestmark = pytest.mark.docker
 
 _KILLED_HARNESS = """
 import sys
 from harness.suite.cases import Limits
+from tests.sandbox.starting import empty, spec
 from harness.sandbox.containers.configuration import TRIAL_LABEL
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.ownership import ProcessIdentity
-from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.snapshot import Snapshot
 provider = DockerSandboxProvider(run="killed", relayed=sys.argv[2] == "relayed")
 snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)
@@ -44,14 +42,6 @@ def provider(client: docker.DockerClient) -> Iterator[DockerSandboxProvider]:
     provider = DockerSandboxProvider(run="tests", client=client)
     yield provider
     provider.close()
-
-
-def _empty(image: str | None) -> Snapshot:
-    return Snapshot(name="empty", environment="base", image=image)
-
-
-def _spec(**fields: object) -> SandboxSpec:
-    return SandboxSpec(**{"trial_id": "test", "limits": Limits(), **fields})
 
 
 def _labelled(client: docker.DockerClient, label: str) -> list[str]:
@@ -100,7 +90,7 @@ def test_image_without_python_is_told_and_leaves_nothing(
     client.api.remove_container(container)
     try:
         with pytest.raises(SandboxError, match=r"^the image has no python3, which .*: install it in"):
-            provider.start(_spec(), _empty("harness-test-no-python:test"))
+            provider.start(spec(), empty("harness-test-no-python:test"))
     finally:
         provider.close()
         client.api.remove_image("harness-test-no-python:test", force=True)
@@ -109,7 +99,7 @@ def test_image_without_python_is_told_and_leaves_nothing(
 
 @pytest.mark.slow
 def test_closing_during_a_program_ends_it(provider: DockerSandboxProvider, base_image: str) -> None:
-    sandbox = provider.start(_spec(), _empty(base_image))
+    sandbox = provider.start(spec(), empty(base_image))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(sandbox.exec, ["sleep", "600"], {}, 600.0)
         time.sleep(0.3)
@@ -121,19 +111,19 @@ def test_closing_during_a_program_ends_it(provider: DockerSandboxProvider, base_
 @pytest.mark.slow
 def test_closed_provider_has_nothing_left_and_starts_nothing(client: docker.DockerClient, base_image: str) -> None:
     provider = DockerSandboxProvider(run="closing", client=client)
-    sandboxes = [provider.start(_spec(), _empty(base_image)) for _ in range(2)]
+    sandboxes = [provider.start(spec(), empty(base_image)) for _ in range(2)]
     sandboxes[0].exec(["true"], {}, 10)
     provider.close()
     provider.close()
     assert _labelled(client, "harness.run=closing") == []
     with pytest.raises(SandboxError, match="closed"):
-        provider.start(_spec(), _empty(base_image))
+        provider.start(spec(), empty(base_image))
     with pytest.raises(SandboxError):
         sandboxes[1].exec(["true"], {}, 10)
 
 
 def test_image_of_the_spec_wins_over_the_snapshots(provider: DockerSandboxProvider, base_image: str) -> None:
-    sandbox = provider.start(_spec(image=base_image), _empty("harness-no-such-image:none"))
+    sandbox = provider.start(spec(image=base_image), empty("harness-no-such-image:none"))
     assert shell(sandbox, "exit 3").code == 3
 
 
@@ -145,7 +135,7 @@ def test_a_sandbox_lost_at_its_memory_limit_is_told_from_one_that_the_engine_kil
     provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str, fills: bool, ends: str, by: str
 ) -> None:
     limits = Limits(memory_mb=64, disk_mb=8)
-    sandbox = provider.start(_spec(trial_id="full", limits=limits), _empty(base_image))
+    sandbox = provider.start(spec(trial_id="full", limits=limits), empty(base_image))
     [container] = _labelled(client, f"{TRIAL_LABEL}=full")
     launcher = int(client.api.inspect_container(container)["State"]["Pid"])
     if fills:

@@ -12,14 +12,12 @@ import pytest
 
 from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import snapshot_entry
-from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
-from harness.suite.cases import Limits
+from tests.sandbox.starting import empty, spec
 
 _KILLED_HARNESS = """
 from harness.suite.cases import Limits
-from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
 provider = open_provider("local", run="killed")
@@ -27,21 +25,19 @@ sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), Snapsh
 print(sandbox.places.work, flush=True)
 sandbox.exec(["sh", "-c", "while :; do echo >> ticks; sleep 0.02; done"], {}, 600)
 """
-_EMPTY = Snapshot(name="empty", environment="base")
-_SPEC = SandboxSpec(trial_id="test", limits=Limits())
 
 
 def test_it_cannot_pin_the_clock_and_says_so() -> None:
     provider = open_provider("local", run="tests")
     with pytest.raises(SandboxError, match="--sandbox docker"):
-        provider.start(SandboxSpec(trial_id="test", limits=Limits(), clock="2024-01-01T00:00:00Z"), _EMPTY)
+        provider.start(spec(clock="2024-01-01T00:00:00Z"), empty())
 
 
 def test_nothing_of_the_callers_environment_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_KEY", "x")
     provider = open_provider("local", run="tests")
     try:
-        sandbox = provider.start(_SPEC, _EMPTY)
+        sandbox = provider.start(spec(), empty())
         assert sandbox.exec(["sh", "-c", "env | grep -c SECRET"], {}, 10).stdout == "0\n"
     finally:
         provider.close()
@@ -52,25 +48,25 @@ def test_a_sealed_file_that_goes_missing_between_two_trials_is_named(tmp_path: P
     snapshot = Snapshot(name="two", environment="base", files=sealed, folder=tmp_path)
     provider = open_provider("local", run="tests")
     try:
-        sandbox = provider.start(_SPEC, snapshot)
+        sandbox = provider.start(spec(), snapshot)
         assert sandbox.exec(["cat", "kept", "lost"], {}, 10).stdout == "12"
         (tmp_path / "files" / "work" / "lost").unlink()
         with pytest.raises(SandboxError, match=r"work/lost.*No such file or directory"):
-            provider.start(_SPEC, snapshot)
+            provider.start(spec(), snapshot)
     finally:
         provider.close()
 
 
 def test_folder_goes_with_the_sandbox() -> None:
     provider = open_provider("local", run="tests")
-    sandbox = provider.start(_SPEC, _EMPTY)
+    sandbox = provider.start(spec(), empty())
     sandbox.exec(["sh", "-c", "mkdir -p shut/er; chmod 0 shut/er shut"], {}, 10)
     work = Path(sandbox.places.work)
     assert work.exists()
     provider.close()
     assert not work.exists()
     with pytest.raises(SandboxError, match="closed"):
-        provider.start(_SPEC, _EMPTY)
+        provider.start(spec(), empty())
 
 
 def test_programs_of_a_killed_harness_end_and_its_folder_is_reaped() -> None:

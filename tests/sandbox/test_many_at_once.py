@@ -12,10 +12,10 @@ import pytest
 
 from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.configuration import Containers
-from harness.sandbox.provider import SandboxProvider, SandboxSpec
+from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
-from harness.suite.cases import Limits
+from tests.sandbox.starting import empty, spec
 
 
 def test_a_sandbox_starts_in_a_process_with_more_than_1024_descriptors() -> None:
@@ -27,7 +27,7 @@ def test_a_sandbox_starts_in_a_process_with_more_than_1024_descriptors() -> None
             stack.callback(os.close, os.dup(0))
         provider = open_provider("local", run="many")
         stack.callback(provider.close)
-        assert "started\n" == _one(provider, Snapshot(name="empty", environment="base"))
+        assert "started\n" == _one(provider, empty())
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_trials_that_wait_for_a_warm_container_take_one_that_is_given_back(
 def _run_at_once(name: str, trials: int, image: str, client: docker.DockerClient) -> list[str]:
     """What the engine did with the containers of so many trials, in order: `create`, `start`."""
     run = f"many-{name}"
-    snapshot = Snapshot(name="empty", environment="base", image=image)
+    snapshot = empty(image)
     ready = threading.Barrier(trials)
     provider = open_provider(name, run=run)
     began = int(time.time())
@@ -74,7 +74,7 @@ def _run_at_once(name: str, trials: int, image: str, client: docker.DockerClient
 
 
 def _one(provider: SandboxProvider, snapshot: Snapshot) -> str:
-    sandbox = provider.start(SandboxSpec(trial_id="one", limits=Limits()), snapshot)
+    sandbox = provider.start(spec(), snapshot)
     try:
         return shell(sandbox, "echo started").stdout
     finally:

@@ -13,17 +13,15 @@ from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.running import EngineOutage
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
-from harness.sandbox.provider import SandboxProvider, SandboxSpec
+from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import ProviderName, open_provider
-from harness.sandbox.snapshot import Snapshot
-from harness.suite.cases import Limits
+from tests.sandbox.starting import empty, spec
 
 pytestmark = pytest.mark.docker
 
 
 def _runs_one(provider: SandboxProvider, image: str) -> str:
-    snapshot = Snapshot(name="empty", environment="base", image=image)
-    sandbox = provider.start(SandboxSpec(trial_id="test", limits=Limits()), snapshot)
+    sandbox = provider.start(spec(), empty(image))
     try:
         return shell(sandbox, "echo ran").stdout
     finally:

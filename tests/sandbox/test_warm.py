@@ -14,9 +14,8 @@ from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.configuration import AGENT_UID
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
-from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.snapshot import Snapshot
 from harness.suite.cases import Limits
+from tests.sandbox.starting import empty, spec
 
 pytestmark = pytest.mark.docker
 
@@ -28,14 +27,6 @@ def provider(client: docker.DockerClient) -> Iterator[WarmDockerSandboxProvider]
     provider.close()
 
 
-def _spec(**fields: object) -> SandboxSpec:
-    return SandboxSpec(**{"trial_id": "test", "limits": Limits(), **fields})
-
-
-def _empty(image: str) -> Snapshot:
-    return Snapshot(name="empty", environment="base", image=image)
-
-
 def _containers(client: docker.DockerClient) -> list[str]:
     return [found["Id"] for found in client.api.containers(all=True, filters={"label": "harness.run=warm-tests"})]
 
@@ -45,7 +36,7 @@ def test_trials_one_after_the_other_share_a_container_and_nothing_else(
 ) -> None:
     seen = []
     for _ in range(3):
-        sandbox = provider.start(_spec(), _empty(base_image))
+        sandbox = provider.start(spec(), empty(base_image))
         told = shell(sandbox, "ls -A /work /tmp /dev/shm; set -- /proc/[0-9]*; echo $#; echo mine > /work/mine")
         shell(sandbox, "echo mine > /tmp/mine; echo mine > /dev/shm/mine; setsid sleep 600 &")
         sandbox.close()
@@ -59,7 +50,7 @@ def test_trials_with_other_limits_get_another_container(
     provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
     for memory_mb in (64, 96):
-        provider.start(_spec(limits=Limits(memory_mb=memory_mb)), _empty(base_image)).close()
+        provider.start(spec(limits=Limits(memory_mb=memory_mb)), empty(base_image)).close()
     assert 2 == len(_containers(client))
 
 
@@ -67,7 +58,7 @@ def test_trials_with_other_limits_get_another_container(
 def test_a_killed_launcher_fails_its_trial_and_not_the_next(
     provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
-    sandbox = provider.start(_spec(), _empty(base_image))
+    sandbox = provider.start(spec(), empty(base_image))
     [container] = _containers(client)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(sandbox.exec, ["sleep", "60"], {}, 60.0)
@@ -75,7 +66,7 @@ def test_a_killed_launcher_fails_its_trial_and_not_the_next(
         with pytest.raises(SandboxError, match="-9"):
             running.result(timeout=60)
     sandbox.close()
-    assert "still here\n" == shell(provider.start(_spec(), _empty(base_image)), "echo still here").stdout
+    assert "still here\n" == shell(provider.start(spec(), empty(base_image)), "echo still here").stdout
 
 
 def _kill_the_first_forked(client: docker.DockerClient, container: str) -> None:
@@ -90,7 +81,7 @@ def test_no_privilege_of_the_supervisor_is_left_in_a_trial(
     provider: WarmDockerSandboxProvider, base_image: str
 ) -> None:
     told = shell(
-        provider.start(_spec(), _empty(base_image)),
+        provider.start(spec(), empty(base_image)),
         "grep -h '^Cap\\|^Seccomp:\\|^NoNewPrivs' /proc/self/status; grep '^CapBnd' /proc/1/status;"
         " cut -d' ' -f5 /proc/self/mountinfo | sort -u",
     ).stdout.split("\n")
@@ -111,7 +102,7 @@ def test_a_warm_sandbox_shows_the_image_as_an_ordinary_one_does(
     ordinary = DockerSandboxProvider(run="warm-tests", client=client)
     shown = []
     try:
-        for sandbox in (provider.start(_spec(), _empty(base_image)), ordinary.start(_spec(), _empty(base_image))):
+        for sandbox in (provider.start(spec(), empty(base_image)), ordinary.start(spec(), empty(base_image))):
             told = shell(
                 sandbox,
                 "find / /usr /usr/lib /usr/local /usr/local/lib -maxdepth 1 -printf '%p %y %M %u %g %l\\n' | sort;"
@@ -154,7 +145,7 @@ def test_what_the_layers_of_an_image_do_to_each_other_is_seen_in_a_warm_sandbox(
 ) -> None:
     image, _ = client.images.build(fileobj=io.BytesIO(f"FROM {base_image}\n{change}\n".encode()), forcerm=True)
     try:
-        sandbox = provider.start(_spec(limits=Limits(output_kb=8192)), _empty(str(image.id)))
+        sandbox = provider.start(spec(limits=Limits(output_kb=8192)), empty(str(image.id)))
         ordinary = _ordinary_listing(client, str(image.id))
         shown = shell(sandbox, _LISTED).stdout
         mounts = shell(sandbox, "grep ' /usr' /proc/mounts").stdout

@@ -9,6 +9,7 @@ import selectors
 import socket
 import threading
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -226,7 +227,7 @@ PROVIDER_LABEL = "harness.provider"
 _REPORTS_WITHIN_S = 60.0
 
 
-class ContainerProvider:
+class ContainerProvider(ABC):
     """What providers of containers share: everything that they start has their label, and is removed at the end."""
 
     isolates = True
@@ -256,9 +257,9 @@ class ContainerProvider:
         if self._own_client:
             self._client.close()
 
+    @abstractmethod
     def _release_all(self) -> None:
         """Ends all sandboxes, whose containers then remove themselves."""
-        raise NotImplementedError
 
     def _refuse_when_closed(self) -> None:
         if self._closed:

@@ -119,26 +119,23 @@ def _pull(client: "docker.DockerClient", progress: Progress) -> bool:
 
 
 def _bootstrap(command: list[str], folder: Path, progress: Progress) -> None:
-    log = folder / "mmdebstrap.log"
-    with (
-        log.open("wb") as output,
-        ended_after(_start_process(command, folder, output.fileno()), _ENDS_WITHIN_S) as process,
-    ):
-        seen = 0
-        while process.poll() is None:
-            seen = _report_new_lines(log, seen, progress)
-            try:
-                process.wait(timeout=0.5)
-            except subprocess.TimeoutExpired:
-                continue
+    last: deque[str] = deque(maxlen=_LAST_LINES)
+    with ended_after(_start_process(command, folder), _ENDS_WITHIN_S) as process:
+        assert process.stdout is not None
+        for line in io.TextIOWrapper(process.stdout, "utf-8", errors="replace"):
+            last.append(line.rstrip())
+            if line.startswith("I: ") and "hook" not in line:
+                progress(f"mmdebstrap: {last[-1][3:]}")
+        process.wait()
     if process.returncode != 0:
+        said = "\n".join(last)
         raise ImageError(
-            f"mmdebstrap failed with exit status {process.returncode}:\n{_tail(log.read_text(errors='replace'))}",
+            f"mmdebstrap failed with exit status {process.returncode}:\n{said}",
             remedy="check that this machine reaches a Debian mirror; HARNESS_DEBIAN_MIRROR names another one",
         )
 
 
-def _start_process(command: list[str], folder: Path, output: int) -> "subprocess.Popen[bytes]":
+def _start_process(command: list[str], folder: Path) -> "subprocess.Popen[bytes]":
     """Starts a process in a session of its own: an interrupt from the terminal reaches only the harness, which ends the
     process in order.
 
@@ -148,7 +145,12 @@ def _start_process(command: list[str], folder: Path, output: int) -> "subprocess
     command = command if setpriv is None else [setpriv, "--pdeathsig", "TERM", "--", *command]
     environment = {**subprocess_environment(*APT), "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     return subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
     )
 
 
@@ -196,20 +198,7 @@ def _import(client: "docker.DockerClient", archive: Path) -> None:
     try:
         client.images.get(debian_tag())
     except ImageNotFound:
-        raise ImageError(f"the engine did not import the bootstrapped image: {_tail(str(answer))}") from None
-
-
-def _report_new_lines(log: Path, seen: int, progress: Progress) -> int:
-    lines = [
-        line for line in log.read_text(errors="replace").splitlines() if line.startswith("I: ") and "hook" not in line
-    ]
-    for line in lines[seen:]:
-        progress(f"mmdebstrap: {line[3:]}")
-    return len(lines)
-
-
-def _tail(text: str, lines: int = 15) -> str:
-    return "\n".join(text.strip().splitlines()[-lines:])
+        raise ImageError(f"the engine did not import the bootstrapped image: {str(answer)[-1000:]}") from None
 
 
 TEMPORARY = "harness.temporary"
