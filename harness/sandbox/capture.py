@@ -5,9 +5,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from harness.disk import is_file
 from harness.errors import InvalidDocument, SnapshotError
@@ -75,7 +73,7 @@ def _entries_below(environment: Environment, state: DeclaredState) -> Iterator[C
         if not _is_utf8(inside):
             raise SnapshotError(f"{os.fsencode(path)!r} cannot be captured: its name is not UTF-8", remedy="rename it")
         if not path.is_dir() or path.is_symlink():
-            yield _checked_entry(_entry(state, inside, path), path, state)
+            yield _checked_entry(_entry(inside, path), path, state)
         elif not any(f"{place}/".startswith(f"{inside}/") for place in state.writable):
             yield _folder(state, inside)
 
@@ -88,18 +86,16 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def _folder(state: DeclaredState, inside: str) -> CapturedEntry:
-    entry = SnapshotEntry(path=inside, kind="directory", mode=0o755, owner=_owner(state, inside))
-    return _checked_entry(entry, None, state)
+    return _checked_entry(SnapshotEntry(path=inside, kind="directory", mode=0o755), None, state)
 
 
-def _entry(state: DeclaredState, inside: str, path: Path) -> SnapshotEntry:
+def _entry(inside: str, path: Path) -> SnapshotEntry:
     found = path.lstat()
-    owner = _owner(state, inside)
     if stat.S_ISLNK(found.st_mode):
         target = os.readlink(path)  # noqa: PTH115 - Path.readlink() would not keep the target as it is
         if not _is_utf8(target):
             raise SnapshotError(f"the link {path} cannot be captured: its target is not UTF-8")
-        return SnapshotEntry(path=inside, kind="link", mode=0o777, owner=owner, link=target)
+        return SnapshotEntry(path=inside, kind="link", mode=0o777, link=target)
     if not stat.S_ISREG(found.st_mode):
         raise SnapshotError(
             f"{path} cannot be captured: it is neither a file, a folder nor a link", remedy="remove it from the state"
@@ -108,7 +104,6 @@ def _entry(state: DeclaredState, inside: str, path: Path) -> SnapshotEntry:
         path=inside,
         kind="file",
         mode=0o755 if found.st_mode & 0o100 else 0o644,
-        owner=owner,
         size=found.st_size,
         sha256=digest_of_file(path),
     )
@@ -121,10 +116,6 @@ def _checked_entry(entry: SnapshotEntry, content: Path | None, state: DeclaredSt
             remedy="move it into one, add its folder to `writable`, or put it into the image",
         )
     return CapturedEntry(entry=entry, content=content if entry.kind == "file" else None)
-
-
-def _owner(state: DeclaredState, inside: str) -> Literal["agent", "root"]:
-    return "root" if any(fnmatchcase(inside, glob) for glob in state.root_owned) else "agent"
 
 
 def _is_utf8(text: str) -> bool:

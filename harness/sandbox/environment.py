@@ -174,9 +174,6 @@ class DeclaredState(Frozen):
     """A folder that mirrors the sandbox's root. Links are stored as links; of the mode only the owner's x bit counts,
     since a checkout keeps no other bits.
     """
-    root_owned: tuple[str, ...] = ()
-    """Globs over absolute paths: what the agent can read and not change. In a folder of the agent's own it can still be
-    replaced by another file: name the folder too."""
     env: dict[Variable, Value] = {}
     """Environment variables of the agent's sandbox."""
     browser: BrowserState = BrowserState()

@@ -25,12 +25,7 @@ def test_files_folders_links_and_modes_are_sealed_and_load_as_they_were_built(de
     (work / "policy").write_text("rules")
     (work / "link").symlink_to("./deep//er/")
     (work / "odd\nname é").write_text("")
-    store = declare(
-        tidy={
-            "files": "files",
-            "root_owned": ["/work/pol*"],
-        }
-    )
+    store = declare(tidy={"files": "files"})
 
     found = sealed(store)
 
@@ -41,7 +36,7 @@ def test_files_folders_links_and_modes_are_sealed_and_load_as_they_were_built(de
         "/work/deep/er/run.sh": ("file", "755", "agent"),
         "/work/link": ("link", "777", "agent"),
         "/work/odd\nname é": ("file", "644", "agent"),
-        "/work/policy": ("file", "644", "root"),
+        "/work/policy": ("file", "644", "agent"),
     } == described
     assert "./deep//er/" == found["/work/link"].link
     assert tuple(found.values()) == store.load("desk", "tidy").files
