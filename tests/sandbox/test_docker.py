@@ -25,10 +25,10 @@ pytestmark = pytest.mark.docker
 _KILLED_HARNESS = """
 import sys
 from harness.suite.cases import Limits
-from tests.sandbox.starting import empty, spec
-from harness.sandbox.containers.configuration import TRIAL_LABEL
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.ownership import ProcessIdentity
+from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.snapshot import Snapshot
 provider = DockerSandboxProvider(run="killed", relayed=sys.argv[2] == "relayed")
 snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)

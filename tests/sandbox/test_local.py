@@ -18,6 +18,7 @@ from tests.sandbox.starting import empty, spec
 
 _KILLED_HARNESS = """
 from harness.suite.cases import Limits
+from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot
 provider = open_provider("local", run="killed")
