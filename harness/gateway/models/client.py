@@ -145,8 +145,7 @@ class ModelClient:
         self._first_is_out = True
         try:
             while True:
-                sent = self.parameters.accepted(complete)
-                reply = await self._asked(cassette, self._exchange(cassette, sent), is_answer)
+                reply = await self._asked(cassette, self._exchange(cassette, complete), is_answer)
                 if reply is not None:
                     return reply
         finally:
@@ -158,32 +157,29 @@ class ModelClient:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._first_is_back.wait(), _PATIENCE_S)
 
-    def _exchange(self, cassette: ModelCassette, body: JsonObject) -> ModelExchange:
-        exchange = ModelExchange(endpoint=self._endpoint, started_ns=0, body=body)
-        exchange.key = cassette.keys.key(self._endpoint, body)
-        exchange.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    def _exchange(self, cassette: ModelCassette, complete: JsonObject) -> ModelExchange:
+        """The exchange of a request, without the parameters that the model has refused so far. Its key is that of the
+        complete request, so that a replay finds it before it knows what is refused.
+        """
+        sent = self.parameters.accepted(complete)
+        exchange = ModelExchange(endpoint=self._endpoint, started_ns=0, body=sent)
+        exchange.key = cassette.keys.key(self._endpoint, complete)
+        exchange.raw = json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace")
         return exchange
 
     def _recorded_reply(
         self, cassette: ModelCassette, complete: JsonObject, is_answer: IsAnswer | None
     ) -> ModelReply | None:
-        """The recorded answer to this request, or to the same request without the parameters that the model refused."""
-        if cassette.is_empty:
+        exchange = self._exchange(cassette, complete)
+        assert exchange.key is not None
+        exchange.answer = cassette.recorded(exchange.key)
+        if exchange.answer is None:
             return None
-        for body in self.parameters.variants(complete):
-            exchange = self._exchange(cassette, body)
-            assert exchange.key is not None
-            answer = cassette.recorded(exchange.key)
-            if answer is None or self._learns(body, answer):
-                continue
-            exchange.answer = answer
-            reply = _reply(exchange, recorded=True)
-            if not _is_kept(reply, is_answer):
-                continue
-            self.parameters.adopt(complete, body)
-            self.spent.recorded += 1
-            return reply
-        return None
+        reply = _reply(exchange, recorded=True)
+        if not _is_kept(reply, is_answer):
+            return None
+        self.spent.recorded += 1
+        return reply
 
     def _learns(self, sent: JsonObject, answer: ModelAnswer) -> bool:
         """Whether the answer is the refusal of a parameter; it is reported and omitted from then on."""

@@ -6,9 +6,7 @@ provider's error names the parameter, which is then left out of further requests
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain, combinations
 from typing import Final
 
 from pydantic import Field, JsonValue
@@ -74,25 +72,6 @@ class SentParameters:
     def accepted(self, body: JsonObject) -> JsonObject:
         """The complete body without the parameters that were refused."""
         return self._without(body, frozenset(self.refused), renames=self._renames)
-
-    def variants(self, body: JsonObject) -> Iterator[JsonObject]:
-        """Bodies that may have been sent in place of a complete one, the most likely first: for recordings of a model
-        that has refused some of it."""
-        first = self.accepted(body)
-        yield first
-        there = [name for name in _LEARNABLE if _has(body, name) and name not in _NEEDED[self.provider]]
-        for names in chain.from_iterable(combinations(there, size) for size in range(len(there) + 1)):
-            for renames in (False, True) if "max_tokens" in names else (False,):
-                other = self._without(body, frozenset(names), renames=renames)
-                if other != first:
-                    yield other
-
-    def adopt(self, body: JsonObject, sent: JsonObject) -> None:
-        """Omits from now on the parameters that a recorded request omitted."""
-        for name in _LEARNABLE:
-            if _has(body, name) and not _has(sent, name):
-                self.refused.setdefault(name, "left out when this was recorded")
-        self._renames = self._renames or (_RENAMED in sent and _RENAMED not in body)
 
     def learn(self, sent: JsonObject, answer: ModelAnswer) -> str | None:
         """Parses an error; returns the parameter that it refuses, or None if it has another reason."""
