@@ -1,6 +1,8 @@
-"""Updates recordings to a tool's current answers, and converts a cassette between its two formats."""
+"""Updates recordings to a tool's current answers.
 
-import difflib
+Only the passed answers are replaced: the rest of a cassette stays unchanged byte for byte.
+"""
+
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,15 +20,10 @@ from harness.cassettes.recordings import Recording
 from harness.cassettes.redaction import Redactor
 from harness.disk import write_atomically
 
-# Updates recordings to a tool's current answers, as a patch for review or directly.
-#
-# Only the passed answers are replaced: the rest of a cassette stays unchanged byte for byte.
-
 Fresh = Mapping[tuple[str, str, int], Recording]
 """Place on the cassette -> the current answer."""
-_OF_ANSWER = ("outcome", "chunks", "provenance")
+_OF_ANSWER = ("outcome", "provenance")
 """The fields of a mark that concern the answer, and not the call."""
-_NO_END = "\\ No newline at end of file\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +33,7 @@ class RefreshedCassette:
     case: str
     path: Path
     replaced: int
-    before: bytes
-    after: bytes
+    content: bytes
 
 
 def with_answers(cassette: Cassette, fresh: Fresh) -> Cassette:
@@ -56,33 +52,18 @@ def refreshed_cassettes(
         refuse_secrets(path, new.recordings, redactor)
         replaced = sum(not one.answers_like(other) for one, other in zip(old.recordings, new.recordings, strict=True))
         if replaced:
-            after = cassette_bytes(path, new, suite=suite, case=case)
-            yield RefreshedCassette(case=case, path=path, replaced=replaced, before=path.read_bytes(), after=after)
+            content = cassette_bytes(path, new, suite=suite, case=case)
+            yield RefreshedCassette(case=case, path=path, replaced=replaced, content=content)
 
 
-def apply_refresh(cassettes: Iterable[RefreshedCassette]) -> None:
+def write_refreshed(cassettes: Iterable[RefreshedCassette]) -> None:
     """Writes every cassette under one lock that excludes other writers."""
     changed = list(cassettes)
     with ExitStack() as stack:
         for folder in sorted({cassette.path.parent for cassette in changed}):
             stack.enter_context(only_writer(folder))
         for cassette in changed:
-            write_atomically(cassette.path, cassette.after)
-
-
-def patch_of(cassettes: Iterable[RefreshedCassette], project: Path) -> str:
-    """A patch that `git apply` takes in the project's folder; empty if nothing changes."""
-    return "".join(line for cassette in cassettes for line in _patch(cassette, project))
-
-
-def _patch(cassette: RefreshedCassette, project: Path) -> Iterator[str]:
-    name = cassette.path.relative_to(project).as_posix()
-    yield f"diff --git a/{name} b/{name}\n"
-    before, after = (text.decode("utf-8").split("\n") for text in (cassette.before, cassette.after))
-    old = [f"{line}\n" for line in before[:-1]] + ([before[-1]] if before[-1] else [])
-    new = [f"{line}\n" for line in after[:-1]] + ([after[-1]] if after[-1] else [])
-    for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
-        yield line if line.endswith("\n") else f"{line}\n{_NO_END}"
+            write_atomically(cassette.path, cassette.content)
 
 
 def _with_fresh_answer(recorded: Recording, fresh: Recording | None) -> Recording:

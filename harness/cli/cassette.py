@@ -106,31 +106,23 @@ def show(project: Path, suite: str, case: str | None, as_json: bool) -> None:
 @click.option("--from", "source", metavar="RUN", required=True, help="A run or probe that found drift.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool's answers (repeatable).")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case's cassette (repeatable).")
-@click.option("--patch", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch to this file.")
-@click.option("--apply", "at_once", is_flag=True, help="Change the cassettes at once, without a patch.")
 @click.pass_obj
-def refresh_cassettes(
-    project: Path, /, suite: str, source: str, patch: Path | None, at_once: bool, **options: Unpack[RefreshValues]
-) -> None:
+def refresh_cassettes(project: Path, /, suite: str, source: str, **options: Unpack[RefreshValues]) -> None:
     """Replace recordings by the current answers of tools whose drift RUN has confirmed.
 
     \b
-    harness cassette refresh drive_thru --from nightly > drift.patch && git apply drift.patch
-    harness cassette refresh drive_thru --from nightly --tool lookup_menu_item --apply
+    harness cassette refresh drive_thru --from nightly
+    harness cassette refresh drive_thru --from nightly --tool lookup_menu_item
 
-    Only recordings whose answer changed are replaced; secrets are removed from the new answers. Without --patch and
-    --apply the patch is printed, and no file is written.
+    Only recordings whose answer changed are replaced; secrets are removed from the new answers. `git diff` shows what
+    changed, for review.
     """
-    from harness.cassettes.refresh import apply_refresh, patch_of
+    from harness.cassettes.refresh import write_refreshed
     from harness.cli.console import say
-    from harness.disk import write_output
     from harness.drift.flips import RefreshPlan, refreshed
-    from harness.errors import UsageError
     from harness.runs.store.drift_report import read_drift
     from harness.runs.store.folder import run_path
 
-    if patch is not None and at_once:
-        raise UsageError("--patch and --apply exclude each other", remedy="choose one")
     found = run_path(project, source)
     run = found.parent if found.is_file() else found
     cassettes = refreshed(project, suite, run, read_drift(found), RefreshPlan(**options))
@@ -138,12 +130,7 @@ def refresh_cassettes(
         say(f"{cassette.path}: {cassette.replaced} recordings")
     if not cassettes:
         say("no recording has confirmed drift; nothing to refresh")
-    elif at_once:
-        apply_refresh(cassettes)
-    elif patch is not None:
-        write_output(patch, patch_of(cassettes, project).encode())
-    else:
-        click.echo(patch_of(cassettes, project), nl=False)
+    write_refreshed(cassettes)
 
 
 # `harness tool`: lists the tools of a suite and updates the stored listings.

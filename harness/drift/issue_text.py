@@ -304,7 +304,7 @@ def _what_to_do(state: IssueState) -> Iterator[str]:
         f"- Nobody should hear of it: put the label `{MUTE}` here.\n"
         "- The change is meant: take the new answers over into the recordings, and commit them:"
     )
-    yield fenced(f"{_refresh_command(state)}\ngit apply accepted.patch", "sh")
+    yield fenced(_refresh_command(state), "sh")
     yield "This text is written by `harness issue file` and rewritten when something changes: answer below it."
 
 
@@ -313,7 +313,7 @@ def _refresh_command(state: IssueState) -> str:
     and the report may be untrusted.
     """
     tool = f" --tool {quote(state.tool)}" if state.tool else ""
-    return f"harness cassette refresh {quote(state.suite)} --from RUN{tool} --patch accepted.patch"
+    return f"harness cassette refresh {quote(state.suite)} --from RUN{tool}"
 
 
 def _excerpts_in(body: str) -> dict[str, str]:

@@ -1,6 +1,5 @@
-"""Recordings updated to the answers of today: what is replaced, the patch of it, and what is never written."""
+"""Recordings updated to the answers of today: what is replaced, and what is never written."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
 from harness.cassettes.recordings import Recording
 from harness.cassettes.redaction import Redactor
-from harness.cassettes.refresh import apply_refresh, patch_of, refreshed_cassettes, with_answers
+from harness.cassettes.refresh import refreshed_cassettes, with_answers, write_refreshed
 from harness.errors import CassetteError
 
 EGG, TEA = ("look", {"q": "egg"}, b'{"price": 1}'), ("look", {"q": "tea"}, b'{"price": 2}')
@@ -57,28 +56,13 @@ def test_a_cassette_whose_answers_are_the_same_is_not_touched(cassettes: Path, r
     assert [] == refreshed(cassettes, record, EGG[2])
 
 
-def test_the_patch_does_what_applying_does(cassettes: Path, record) -> None:
-    changed = refreshed(cassettes, record, b'{"price": 9}')
-    patch = patch_of(changed, cassettes.parent)
-    assert patch.startswith("diff --git a/cassettes/s/two.yaml b/cassettes/s/two.yaml\n")
-    subprocess.run(["git", "apply"], cwd=cassettes.parent, input=patch, text=True, check=True)
-    patched = changed[0].path.read_bytes()
-    assert changed[0].after == patched != changed[0].before
-    changed[0].path.write_bytes(changed[0].before)
-    apply_refresh(changed)
-    assert patched == changed[0].path.read_bytes()
-    assert {b'{"price": 9}', TEA[2]} == {one.body for one in load_cassette(changed[0].path).recordings}
-    assert "" == patch_of([], cassettes.parent)
-
-
-def test_the_patch_of_a_file_without_a_last_line_end_applies(cassettes: Path, record) -> None:
-    path = cassettes / "s" / "two.yaml"
-    path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    changed = refreshed(cassettes, record, b'{"price": 9}')
-    patch = patch_of(changed, cassettes.parent)
-    assert "\\ No newline at end of file\n" in patch
-    subprocess.run(["git", "apply"], cwd=cassettes.parent, input=patch, text=True, check=True)
-    assert changed[0].after == path.read_bytes()
+def test_only_the_changed_answer_is_written(cassettes: Path, record) -> None:
+    [changed] = refreshed(cassettes, record, b'{"price": 9}')
+    before = changed.path.read_text().splitlines()
+    write_refreshed([changed])
+    new = [line.strip().partition(":")[0] for line in changed.path.read_text().splitlines() if line not in before]
+    assert ["string", "fingerprint"] == new
+    assert {b'{"price": 9}', TEA[2]} == {one.body for one in load_cassette(changed.path).recordings}
 
 
 def test_an_answer_with_a_secret_is_refused(cassettes: Path, record) -> None:
