@@ -112,8 +112,6 @@ class Mark(Frozen):
     """The number of earlier calls with the same arguments in this state."""
     outcome: Outcome = "answer"
     kind: Kind = "tool"
-    chunks: tuple[tuple[int, int], ...] = ()
-    """The pieces of a streamed answer: for each, its milliseconds since the call and its length in bytes."""
     provenance: Provenance = "service"
     """The source of the answer."""
 
@@ -247,7 +245,7 @@ def _host(server: str, kind: Kind) -> str:
     return f"{quote(server.removeprefix(f'{kind}:'), safe='').lower()}.{kind}.invalid"
 
 
-_UNSET = ("kind", "chunks", "shared", "elsewhere")
+_UNSET = ("kind", "shared", "elsewhere")
 _BESIDE_MARK = ("arguments", "fingerprint")
 """The fields of `x-harness` besides those of the mark."""
 

@@ -33,7 +33,7 @@ class CallPosition:
     doubles: Doubles | None = None
     """None if the answer is not recorded at the position where it is returned."""
 
-    def mark(self, kind: Kind, outcome: Outcome = "answer", chunks: tuple[tuple[int, int], ...] = ()) -> Mark:
+    def mark(self, kind: Kind, outcome: Outcome = "answer") -> Mark:
         """The mark of a recording of the call, which is being answered now."""
         call, doubles = self.call, self.doubles
         return Mark(
@@ -48,7 +48,6 @@ class CallPosition:
             occurrence=self.occurrence,
             outcome=outcome,
             kind=kind,
-            chunks=chunks,
             provenance=(doubles and doubles.provenance(kind, call.server, call.arguments)) or "service",
         )
 

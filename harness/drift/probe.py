@@ -108,7 +108,7 @@ class Prober:
             if name not in SECRET_HEADERS and (web or name in KEPT_HEADERS)
         }
         recording = Recording(
-            mark=mark.model_copy(update={"outcome": answer.outcome, "chunks": (), "provenance": provenance}),
+            mark=mark.model_copy(update={"outcome": answer.outcome, "provenance": provenance}),
             arguments=ask.recording.arguments,
             status=answer.status or 504,
             headers=kept,

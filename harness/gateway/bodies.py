@@ -212,7 +212,6 @@ class Delivery:
         self._response: web.StreamResponse | None = None
         self._began_ns = time.monotonic_ns()
         self._body = bytearray()
-        self._chunks: list[tuple[int, int]] = []
         self.first_chunk_ms: float | None = None
         self.gone = False
 
@@ -236,7 +235,6 @@ class Delivery:
         """Passes a piece on immediately."""
         self.came()
         self._body += piece
-        self._chunks.append((round((time.monotonic_ns() - self._began_ns) / _NS_PER_MS), len(piece)))
         if self.gone or self._response is None:
             return
         try:
@@ -264,10 +262,6 @@ class Delivery:
     @property
     def body(self) -> bytes:
         return bytes(self._body)
-
-    @property
-    def chunks(self) -> tuple[tuple[int, int], ...]:
-        return tuple(self._chunks)
 
 
 async def deliver(request: web.BaseRequest, answer: ModelAnswer) -> web.StreamResponse:

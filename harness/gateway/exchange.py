@@ -387,7 +387,7 @@ def replayed(player: Player, key: CallKey) -> ToolAnswer | ToolMiss:
     if isinstance(played, Missed):
         return ToolMiss(message=played.message, nearest=tuple(item.model_dump(mode="json") for item in played.nearest))
     recording = played.recording
-    begun = recording.mark.outcome == "answer" or bool(recording.mark.chunks)
+    begun = recording.mark.outcome == "answer" or bool(recording.headers or recording.body)
     return ToolAnswer(
         outcome=recording.mark.outcome,
         tier=played.tier,

@@ -190,7 +190,7 @@ class LiveModel:
         await passed_on(DecodedBody(response), passage.redacted, passage.give, passage.delivery.came, MAX_ANSWER_BYTES)
         delivery = passage.delivery
         answer.body = bytes(passage.content)
-        answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
+        answer.first_chunk_ms = delivery.first_chunk_ms
         keep(exchange)
         return (
             await delivery.end()
@@ -215,7 +215,7 @@ class LiveModel:
                 await passage.give(clean)
             answer = exchange.answer
             answer.outcome, answer.body = what, delivery.body
-            answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
+            answer.first_chunk_ms = delivery.first_chunk_ms
             keep(exchange)
             return delivery.cut()
         message = f"the model gave no answer{' in time' if what == 'timeout' else ': the connection failed'}"

@@ -174,7 +174,6 @@ class ModelHandler:
             status=recording.status,
             headers=recording.headers,
             body=recording.body,
-            chunks=recording.mark.chunks,
             outcome=recording.mark.outcome,
             is_array=exchange.endpoint.streams_array,
         )

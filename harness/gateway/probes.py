@@ -30,8 +30,7 @@ from harness.values import JsonObject, canonical_json, parse_json
 
 if TYPE_CHECKING:
     from harness.cassettes.normalisation import Normalisation
-    from harness.cassettes.recordings import Mark, Outcome
-    from harness.cassettes.trial_recording import CallPosition
+    from harness.gateway.recording import Recorder
 
 
 class ProbeClient(Protocol):
@@ -134,7 +133,11 @@ class TrialProbes:
         self._trial = trial
         self._client = client
         self._player = trial.player("probe")
-        self._recorder = trial.recording(_ProbeCodec(), levels=False) if trial.mode == "record" else None
+        self._recorder: Recorder[_ProbeRead] | None = None
+        if trial.mode == "record":
+            from harness.gateway.recording import Codec  # a replayed trial does without the recorder
+
+            self._recorder = trial.recording(Codec("probe"), levels=False)
 
     async def read(self) -> dict[str, JsonValue]:
         """Probe name -> result; a probe without a result is omitted."""
@@ -190,29 +193,6 @@ class _ProbeRead:
 
     probe: StateProbe
     key: CallKey
-
-
-@dataclass(frozen=True)
-class _ProbeCodec:
-    """How probes are recorded: once, with the end of the trial as their only place."""
-
-    streams: bool = False
-
-    def sent(self, request: _ProbeRead, normalisation: "Normalisation") -> _ProbeRead:
-        del normalisation
-        return request
-
-    def mark(self, position: "CallPosition", outcome: "Outcome", answer: ToolAnswer) -> "Mark":
-        del answer
-        return position.mark("probe", outcome).model_copy(update={"occurrence": 0})
-
-    def headers(self, request: _ProbeRead, answer: ToolAnswer) -> Mapping[str, str]:
-        del request
-        return answer.headers
-
-    def key(self, request: _ProbeRead, answer: ToolAnswer) -> CallKey:
-        del answer
-        return request.key
 
 
 def probe_client(trial: TrialContext, http: TrialTools) -> LiveProbes:

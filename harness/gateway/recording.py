@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
+from typing_extensions import override
+
 from harness.cassettes.keys import CallKey
 from harness.cassettes.normalisation import Normalisation, NormalisedAnswer
-from harness.cassettes.recordings import Mark, Outcome, Recording
+from harness.cassettes.recordings import Kind, Recording
 from harness.cassettes.redaction import KEPT_HEADERS, Redactor
 from harness.cassettes.trial_recording import CallPosition, TrialRecording
 from harness.gateway.upstream.sources import ToolAnswer, ToolMiss, ToolRequest, TrialTools
@@ -26,29 +28,28 @@ can be stored.
 """
 
 
-class Codec(Protocol[R]):
-    """What differs between the kinds of calls that are recorded."""
+@dataclass(frozen=True)
+class Codec(Generic[R]):
+    """How calls of one kind are recorded; as it is, for those whose request and answer stay as they are."""
 
-    @property
-    def streams(self) -> bool:
-        """Whether the agent receives an answer in pieces, unless it is delayed."""
-        ...
+    kind: Kind
+    streams: bool = False
+    """Whether the agent receives an answer in pieces, unless it is delayed."""
 
     def sent(self, request: R, normalisation: Normalisation) -> R:
         """The request with the placeholders replaced by the values of this run."""
-        ...
-
-    def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
-        """The recording's place on the cassette."""
-        ...
+        del normalisation
+        return request
 
     def headers(self, request: R, answer: ToolAnswer) -> Mapping[str, str]:
         """The headers to store, which may hold secrets."""
-        ...
+        del request
+        return answer.headers
 
     def key(self, request: R, answer: ToolAnswer) -> CallKey:
         """The key of a request that was answered so."""
-        ...
+        del answer
+        return request.key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,7 @@ class Recorder(Generic[R]):
             position,
             stored
             or Recording(
-                mark=self.codec.mark(position, outcome, answer),
+                mark=position.mark(self.codec.kind, outcome),
                 arguments=position.call.arguments,
                 status=today.status or 504,
                 headers={name: self.redactor.everywhere(value) for name, value in headers.items()},
@@ -136,24 +137,18 @@ class RecordingSource:
 
 
 @dataclass(frozen=True)
-class ToolCodec:
+class ToolCodec(Codec[ToolRequest]):
     """How calls of tools are recorded."""
 
-    streams: bool = False
+    kind: Kind = "tool"
 
+    @override
     def sent(self, request: ToolRequest, normalisation: Normalisation) -> ToolRequest:
         arguments = normalisation.sent(request.arguments, request.key.tool)
         assert isinstance(arguments, dict)  # replacement keeps the structure
         return replace(request, arguments=arguments)
 
-    def mark(self, position: CallPosition, outcome: "Outcome", answer: ToolAnswer) -> "Mark":
-        del answer
-        return position.mark("tool", outcome)
-
+    @override
     def headers(self, request: ToolRequest, answer: ToolAnswer) -> Mapping[str, str]:
         del request
         return {name: value for name, value in answer.headers.items() if name in KEPT_HEADERS}
-
-    def key(self, request: ToolRequest, answer: ToolAnswer) -> CallKey:
-        del answer
-        return request.key

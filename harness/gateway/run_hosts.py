@@ -14,16 +14,16 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from multidict import CIMultiDict
+from typing_extensions import override
 
 from harness.cassettes.keys import CallKey, varied
 from harness.cassettes.normalisation import Normalisation
 from harness.cassettes.player import Player
-from harness.cassettes.recordings import Mark, Outcome
+from harness.cassettes.recordings import Kind
 from harness.cassettes.redaction import SECRET_HEADERS, Redactor, stand_in
-from harness.cassettes.trial_recording import CallPosition
 from harness.gateway.exchange import replayed
 from harness.gateway.forward_proxy import ForwardProxy, PageHandler, WebHandler
-from harness.gateway.recording import Recorder
+from harness.gateway.recording import Codec, Recorder
 from harness.gateway.sniffer import Authority
 from harness.gateway.suite_tools import Outages
 from harness.gateway.trial import TrialContext
@@ -199,7 +199,7 @@ def host_source(trial: TrialContext) -> WebSource:
     live = WithSecrets(live, keys) if keys else live
     if trial.tier != "sealed":
         live = ExternalHosts(live, Outages(trial))
-    recorder = trial.recording(HostCodec(issued))
+    recorder = trial.recording(HostCodec(issued=issued))
     return live if recorder is None else RecordingWeb(live, recorder, issued)
 
 
@@ -314,13 +314,15 @@ class RecordingWeb:
         return answer
 
 
-@dataclass(frozen=True)
-class HostCodec:
+@dataclass(frozen=True, kw_only=True)
+class HostCodec(Codec[WebCall]):
     """How requests to hosts are recorded."""
 
     issued: Issued
+    kind: Kind = "http"
     streams: bool = True
 
+    @override
     def sent(self, request: WebCall, normalisation: Normalisation) -> WebCall:
         sent, address = normalisation.sent_text, request.address
         path, query = sent(address.path), "&".join(_sent_pair(pair, sent) for pair in address.query.split("&"))
@@ -332,17 +334,14 @@ class HostCodec:
             body=normalisation.sent_body(request.body),
         )
 
-    def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
-        # The chunk distinguishes an incomplete answer from one that never started.
-        chunks = ((0, len(answer.body)),) if outcome != "answer" and answer.status else ()
-        return position.mark("http", outcome, chunks)
-
+    @override
     def headers(self, request: WebCall, answer: ToolAnswer) -> Mapping[str, str]:
         stored = self.issued.stored(answer.headers)
         return (
             stored if request.method == "HEAD" else {name: stored[name] for name in stored if name != "content-length"}
         )
 
+    @override
     def key(self, request: WebCall, answer: ToolAnswer) -> CallKey:
         return varied(request.key, vary_names(answer.headers.get("vary", ""), request.host.ignore))
 

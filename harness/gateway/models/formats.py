@@ -150,8 +150,6 @@ class ModelAnswer:
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    chunks: tuple[tuple[int, int], ...] = ()
-    """Milliseconds since the call, and length, of each piece of a stream."""
     first_chunk_ms: float | None = None
     outcome: Outcome = "answer"
     is_array: bool = False

@@ -60,7 +60,6 @@ class ReplyRecorder:
             occurrence=exchange.occurrence,
             outcome=answer.outcome,
             kind="model",
-            chunks=answer.chunks,
             provenance=self._provenance,
         )
         clean = self._redactor.everywhere
@@ -134,10 +133,6 @@ class ModelCassette:
             if self._path.exists():
                 self._cassette = open_cassette(self._path).only("model")
                 refuse_secrets(self._path, self._cassette.recordings, self._redactor)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._cassette.recordings
 
     def recorded(self, key: CallKey) -> ModelAnswer | None:
         found = self._cassette.answers(key.key, initial_state(key.server))
