@@ -50,8 +50,6 @@ def provenance_words(counts: Mapping[str, int]) -> str:
 ENDINGS = (".yaml", ".json")
 _SHOWN, _CONTEXT = 1_000, 60
 """The number of characters of a model request that are shown, and how many of them precede the first difference."""
-_LEAST_BYTES = 300
-"""The minimum size of a recording."""
 
 
 class CassetteFinding(Frozen):
@@ -174,7 +172,7 @@ def unmatched_in(folder: Path, suite: Suite) -> tuple[str, ...]:
 
 def shown_cassette(path: Path) -> ShownCassette:
     """A cassette's recordings as data. Raises CassetteError for one that cannot be read."""
-    cassette = load_cassette(path)
+    cassette = open_cassette(path)
     names = _state_names(cassette)
     return ShownCassette(
         path=path,
@@ -202,22 +200,22 @@ def _shown_recording(recording: Recording, names: Mapping[str, str]) -> ShownRec
 
 def show_cassette(path: Path) -> str:
     """A cassette as text: calls in the order of writes, each with its answer."""
-    cassette = open_cassette(path)
-    counts = provenance_counts(cassette.recordings)
-    lines = [f"{path}: {len(cassette)} recordings, {provenance_words(counts)}" if counts else f"{path}: 0 recordings"]
+    cassette = shown_cassette(path)
+    counts, total = cassette.provenance, len(cassette.recordings)
+    lines = [f"{path}: {total} recordings, {provenance_words(counts)}" if counts else f"{path}: 0 recordings"]
     shown: tuple[str, str] | None = None
     before = ""
-    names = _state_names(cassette)
-    for recording in cassette.recordings:
-        mark = recording.mark
-        if (mark.server, mark.state) != shown:
-            shown = (mark.server, mark.state)
-            lines += ["", f"{mark.server}, {names.get(mark.state) or _unnamed_state(mark)}"]
-        again = "" if mark.occurrence == 0 else f" (time {mark.occurrence + 1})"
-        lines.append(f"  {mark.effect:5} {mark.tool}({_arguments(recording, before)}){again}")
-        before = recording.arguments if mark.kind == "model" else before
-        whence = f" [{recording.mark.provenance}]" if len(counts) > 1 else ""
-        lines.append(f"        {_answer_summary(recording)}{whence}")
+    for one in cassette.recordings:
+        if (one.server, one.after) != shown:
+            shown = (one.server, one.after)
+            lines += ["", f"{one.server}, {one.after}"]
+        again = "" if one.occurrence == 0 else f" (time {one.occurrence + 1})"
+        text = canonical_json(one.arguments)
+        lines.append(f"  {one.effect:5} {one.tool}({_arguments(text, before) if one.kind == 'model' else text}){again}")
+        before = text if one.kind == "model" else before
+        whence = f" [{one.provenance}]" if len(counts) > 1 else ""
+        answer = one.outcome if one.outcome != "answer" else f"{one.status} {shortened(one.body, 100)}"
+        lines.append(f"        {answer}{whence}")
     return "\n".join(lines) + "\n"
 
 
@@ -288,12 +286,9 @@ def _unnamed_state(mark: Mark) -> str:
     return f"after {mark.writes} writes in all" if mark.server == WORLD else "after writes that are not recorded"
 
 
-def _arguments(recording: Recording, before: str) -> str:
-    """The arguments: in full for a tool; for a model request its beginning, or the first difference from the previous
-    one.
-    """
-    text = recording.arguments
-    if recording.mark.kind != "model" or len(text) <= _SHOWN:
+def _arguments(text: str, before: str) -> str:
+    """The arguments of a model request: their beginning, or the first difference from the previous one."""
+    if len(text) <= _SHOWN:
         return text
     pairs = enumerate(zip(before, text, strict=False))
     same = next((at for at, (old, new) in pairs if old != new), min(len(before), len(text)))
@@ -302,10 +297,3 @@ def _arguments(recording: Recording, before: str) -> str:
     rest = len(text) - start - _SHOWN
     tail = f"... ({rest} characters more)" if rest > 0 else ""
     return f"{head}{text[start : start + _SHOWN]}{tail}"
-
-
-def _answer_summary(recording: Recording) -> str:
-    if recording.mark.outcome != "answer":
-        return recording.mark.outcome
-    text = recording.body.decode("utf-8", "replace")
-    return f"{recording.status} {shortened(text, 100)}"

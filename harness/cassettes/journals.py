@@ -46,18 +46,12 @@ class Merge:
     kept: int = 0
     """Of the trial's answers, the number that the cassette had already."""
     replaced: int = 0
-    marked: int = 0
-    """The number of kept recordings whose provenance has changed: the trial received the same answer."""
     differs: int = 0
     """Of the trial's answers, the number that differ from the cassette's; the cassette keeps its own unless it is
     refreshed.
     """
     differing: tuple[str, ...] = ()
     """The tools that gave the different answers."""
-
-    @property
-    def changes_cassette(self) -> bool:
-        return bool(self.added or self.replaced or self.marked)
 
 
 def merged_recordings(
@@ -91,15 +85,10 @@ def merged_recordings(
         added=added,
         kept=kept,
         replaced=replaced,
-        marked=sum(_is_marked(old, cassette[place]) for place, old in before.items()),
         differs=len(differing),
         differing=tuple(sorted(set(differing))),
     )
     return tuple(cassette.values()), done
-
-
-def _is_marked(old: Recording, kept: Recording) -> bool:
-    return kept.answers_like(old) and kept.mark.provenance != old.mark.provenance
 
 
 def _rests_on(recording: Recording, renewed: set[str]) -> bool:
@@ -190,7 +179,7 @@ def merge_recordings(
     with only_writer(path.parent):
         held = open_cassette(path).recordings if path.exists() else ()
         merged, done = merged_recordings(held, recordings, refresh=refresh)
-        if done.changes_cassette:
+        if merged != held:
             if redactor is not None:
                 refuse_secrets(path, merged, redactor)
             save_cassette(path, Cassette(merged), suite=suite, case=case)
@@ -305,11 +294,10 @@ class LiveCassette:
         return load_cassette(self.path)
 
 
-def keep_live(journal: TrialJournal, folder: Path, suite: str, name: str) -> Merge:
+def keep_live(journal: TrialJournal, folder: Path, suite: str, name: str) -> None:
     """The journal as a cassette; one of an earlier attempt is replaced."""
     save_cassette(folder / suite / f"{name}.yaml", Cassette(journal.recordings), suite=suite, case=name)
     journal.remove()
-    return Merge()
 
 
 def live_cassettes(run: Path) -> Iterator[LiveCassette]:

@@ -161,19 +161,28 @@ def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
     """The tool's JSON, or the failure. The message depends on the answer only, so that live and replayed calls
     agree.
     """
+    return broken(tool.name, tool.timeout_s, answer) or _result_or_failure(tool, answer)
+
+
+def broken(name: str, timeout_s: float, answer: ToolAnswer) -> CallFailure | None:
+    """Why a tool or a host gave no whole answer; None: it gave one."""
     match answer.outcome:
         case "timeout":
-            return CallFailure(type="timeout", message=f"{tool.name} gave no answer within {tool.timeout_s:g} s")
+            return CallFailure(type="timeout", message=f"{name} gave no answer within {timeout_s:g} s")
         case "reset":
-            return CallFailure(type="reset", message=f"{tool.name} closed the connection before it had answered")
+            how = "before it had answered" if answer.status == 0 else "in the middle of its answer"
+            return CallFailure(type="reset", message=f"{name} closed the connection {how}")
         case "unreachable":
-            return CallFailure(type="tool_unavailable", message=f"{tool.name} cannot be reached")
+            return CallFailure(type="tool_unavailable", message=f"{name} cannot be reached")
         case "oversized":
-            return _malformed(tool, f"more than {MAX_ANSWER_BYTES} bytes")
+            return _malformed(name, f"more than {MAX_ANSWER_BYTES} bytes")
         case "garbled":
-            return _malformed(tool, answer.body.decode("utf-8", "replace") or "something that is not HTTP")
+            return _malformed(name, answer.body.decode("utf-8", "replace") or _UNREADABLE)
         case "answer":
-            return _result_or_failure(tool, answer)
+            return None
+
+
+_UNREADABLE = "something that is not HTTP, or an encoding or a part of a body that it was not asked for"
 
 
 def _result_or_failure(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
@@ -191,7 +200,7 @@ def _result_or_failure(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFa
         case 5:
             return CallFailure(type="tool_unavailable", message=f"{tool.name} failed with status {answer.status}")
         case _:
-            return _malformed(tool, f"status {answer.status}, which is no answer of a tool")
+            return _malformed(tool.name, f"status {answer.status}, which is no answer of a tool")
 
 
 def _parsed_result(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
@@ -200,11 +209,11 @@ def _parsed_result(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailur
     try:
         return parse_json(answer.body)
     except NotJson as error:
-        return _malformed(tool, f"something that is not JSON: {error}")
+        return _malformed(tool.name, f"something that is not JSON: {error}")
 
 
-def _malformed(tool: ToolSpec, what: str) -> CallFailure:
-    return CallFailure(type="malformed_result", message=f"{tool.name} answered {what}")
+def _malformed(name: str, what: str) -> CallFailure:
+    return CallFailure(type="malformed_result", message=f"{name} answered {what}")
 
 
 def _error_body(body: bytes) -> JsonValue:

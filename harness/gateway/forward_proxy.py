@@ -12,7 +12,7 @@ from harness.cassettes.recordings import status_phrase
 from harness.cassettes.redaction import Redactor
 from harness.errors import OutOfTime
 from harness.gateway.bodies import Delivery, error_body, read_json
-from harness.gateway.exchange import CallFailure, CallResult, Exchange, ReceivedCall, failed
+from harness.gateway.exchange import CallFailure, CallResult, Exchange, ReceivedCall, broken, failed
 from harness.gateway.upstream.host_calls import (
     Address,
     CallMemory,
@@ -38,7 +38,6 @@ from harness.values import JsonObject, NotJson, parse_json
 
 _SHOWN_BYTES = 262_144
 _BEGINNING = 1000
-_UNREADABLE = "something that is not HTTP, or an encoding or a part of a body that it was not asked for"
 
 
 def content_of(answer: ToolAnswer) -> JsonValue:
@@ -53,21 +52,7 @@ def failure_of(host: HostSpec, answer: ToolAnswer) -> CallFailure | None:
     """Why the answer is a failed call; the message depends on the answer only, so that live and replayed requests
     agree.
     """
-    name = host.host
-    match answer.outcome:
-        case "timeout":
-            return CallFailure(type="timeout", message=f"{name} gave no answer within {host.timeout_s:g} s")
-        case "reset":
-            how = "before it had answered" if answer.status == 0 else "in the middle of its answer"
-            return CallFailure(type="reset", message=f"{name} closed the connection {how}")
-        case "unreachable":
-            return CallFailure(type="tool_unavailable", message=f"{name} cannot be reached")
-        case "oversized":
-            return CallFailure(type="malformed_result", message=f"{name} answered more than {MAX_ANSWER_BYTES} bytes")
-        case "garbled":
-            return CallFailure(type="malformed_result", message=f"{name} answered {_UNREADABLE}")
-        case "answer":
-            return _failure_of_answer(name, answer)
+    return broken(host.host, host.timeout_s, answer) or _failure_of_answer(host.host, answer)
 
 
 def _failure_of_answer(name: str, answer: ToolAnswer) -> CallFailure | None:

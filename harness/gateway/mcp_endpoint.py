@@ -8,7 +8,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,13 +55,12 @@ class RpcError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RpcMessage:
-    """One message of the client. A `response` is ignored, because this server never sends requests."""
+class RpcRequest:
+    """One request of the client."""
 
-    kind: Literal["request", "notification", "response"]
-    method: str = ""
+    method: str
     params: JsonObject
-    id: MessageId = None
+    id: MessageId
 
 
 def parse_body(raw: bytes) -> JsonValue:
@@ -72,22 +71,24 @@ def parse_body(raw: bytes) -> JsonValue:
         raise RpcError(PARSE_ERROR, f"the body is not JSON: {error}" if raw.strip() else "the body is empty") from None
 
 
-def message_of(value: JsonValue) -> RpcMessage:
-    """One JSON-RPC message. Raises RpcError that describes the problem."""
+def message_of(value: JsonValue) -> RpcRequest | None:
+    """One JSON-RPC request; None for a notification, and for a response, because this server sends no requests. Raises
+    RpcError that describes the problem.
+    """
     if not isinstance(value, dict):
         raise RpcError(INVALID_REQUEST, "a message is a JSON object")
     if value.get("jsonrpc") != "2.0":
         raise RpcError(INVALID_REQUEST, 'a message has "jsonrpc": "2.0"')
     if "method" not in value and ("result" in value or "error" in value):
-        return RpcMessage(kind="response", params={})
+        return None
     method, params = value.get("method"), value.get("params", {})
     if not isinstance(method, str):
         raise RpcError(INVALID_REQUEST, "a request's `method` is a string")
     if not isinstance(params, dict):
         raise RpcError(INVALID_PARAMS, "`params` is a JSON object")
     if "id" not in value:
-        return RpcMessage(kind="notification", method=method, params=params)
-    return RpcMessage(kind="request", method=method, params=params, id=_valid_id(value["id"]))
+        return None
+    return RpcRequest(method=method, params=params, id=_valid_id(value["id"]))
 
 
 def id_of(value: JsonValue) -> MessageId:
@@ -161,7 +162,7 @@ def unsupported(version: str) -> RpcError:
     )
 
 
-def check_envelope(message: RpcMessage, headers: Headers) -> None:
+def check_envelope(message: RpcRequest, headers: Headers) -> None:
     """Checks that a modern request states version and capabilities in its body, and that its headers agree. Raises
     RpcError.
     """
@@ -282,11 +283,11 @@ _NO_RETRY = {"x-should-retry": "false"}
 
 
 class McpHandler:
-    """`/mcp` among the route handlers of a session."""
+    """The MCP server of one trial, at `/mcp`; it may serve many connections at once."""
 
     def __init__(self, calls: ToolCallHandler) -> None:
-        self._endpoint = McpEndpoint(calls)
-        self._large = calls.exchange.large
+        self._calls = calls
+        self._tools: list[JsonObject] = [listed_tool(spec) for spec in calls.offered_specs()]
 
     def opens(self, path: str) -> bool:
         return path == "/mcp"
@@ -295,53 +296,38 @@ class McpHandler:
         """One HTTP request; every request after the end of the trial is rejected."""
         if not is_open:
             raise Refusal(403, "limit_reached", "the trial has ended")
-
-        async def read() -> bytes:
-            try:
-                return await read_json(request, self._large)
-            except Refusal as refusal:
-                raise RpcError(INVALID_REQUEST, refusal.message, status=refusal.status) from None
-
-        reply = await self._endpoint.handle(request.method, request.headers, read)
+        try:
+            reply = await self._answered(request)
+        except Refusal as refusal:
+            reply = error_reply(RpcError(INVALID_REQUEST, refusal.message, status=refusal.status))
+        except RpcError as error:
+            reply = error_reply(error)
         kind = "application/json" if reply.body else None
         return web.Response(status=reply.status, body=reply.body or None, headers=reply.headers, content_type=kind)
 
-
-class McpEndpoint:
-    """The MCP server of one trial; it may serve many connections at once."""
-
-    def __init__(self, calls: ToolCallHandler) -> None:
-        self._calls = calls
-        self._tools: list[JsonObject] = [listed_tool(spec) for spec in calls.offered_specs()]
-
-    async def handle(self, method: str, headers: Headers, read: Callable[[], Awaitable[bytes]]) -> ToolReply:
-        """One HTTP request; `read` gives its body and may raise RpcError."""
-        try:
-            if method != "POST":
-                raise RpcError(INVALID_REQUEST, f"{method[:20]} is not served here: send a POST", status=405)
-            _check_headers(headers)
-            return await self._post(parse_body(await read()), headers)
-        except RpcError as error:
-            return error_reply(error)
+    async def _answered(self, request: web.BaseRequest) -> ToolReply:
+        if request.method != "POST":
+            raise RpcError(INVALID_REQUEST, f"{request.method[:20]} is not served here: send a POST", status=405)
+        _check_headers(request.headers)
+        raw = await read_json(request, self._calls.exchange.large)
+        return await self._post(parse_body(raw), request.headers)
 
     async def _post(self, body: JsonValue, headers: Headers) -> ToolReply:
         era = era_of(headers, body)
         try:
-            return await self._message(message_of(body), era, headers)
+            message = message_of(body)
+            if message is None:
+                return _ACCEPTED
+            if era == "modern":
+                check_envelope(message, headers)
+            result, more = await self._result(message, era)
+            return ToolReply(status=200, body=result_text(message.id, result), headers=more)
         except RpcError as error:
             reply = error_reply(error, id_of(body))
             known = era == "handshake" and error.code in {METHOD_NOT_FOUND, INVALID_PARAMS}
             return ToolReply(status=200 if known else reply.status, body=reply.body)
 
-    async def _message(self, message: RpcMessage, era: Era, headers: Headers) -> ToolReply:
-        if message.kind != "request":
-            return _ACCEPTED
-        if era == "modern":
-            check_envelope(message, headers)
-        result_json, more = await self._result(message, era)
-        return ToolReply(status=200, body=result_text(message.id, result_json), headers=more)
-
-    async def _result(self, message: RpcMessage, era: Era) -> tuple[bytes, dict[str, str]]:
+    async def _result(self, message: RpcRequest, era: Era) -> tuple[bytes, dict[str, str]]:
         match message.method:
             case "tools/call":
                 return await self._call(message.params, era)

@@ -271,7 +271,6 @@ def _recording_report(merged: "Merge", parts: SessionParts) -> RecordingReport:
     return RecordingReport(
         added=merged.added,
         kept=merged.kept,
-        marked=merged.marked,
         replaced=merged.replaced,
         levelled=0 if normalisation is None else normalisation.levelled,
         differing=merged.differing,

@@ -18,7 +18,6 @@ class RecordedCassette(Frozen):
     case: str
     added: int
     kept: int
-    marked: int
     replaced: int
     levelled: int
     differing: tuple[str, ...]
@@ -47,7 +46,6 @@ def _of_case(case: str, own: list[RecordingReport]) -> RecordedCassette:
         case=case,
         added=sum(one.added for one in own),
         kept=sum(one.kept for one in own),
-        marked=sum(one.marked for one in own),
         replaced=sum(one.replaced for one in own),
         levelled=sum(one.levelled for one in own),
         differing=tuple(sorted({tool for one in own for tool in one.differing})),

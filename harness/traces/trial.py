@@ -249,8 +249,6 @@ class RecordingReport(Frozen):
     added: int = 0
     kept: int = 0
     """Recordings that the cassette had already."""
-    marked: int = 0
-    """The number of kept recordings whose provenance was changed by this trial."""
     replaced: int = 0
     levelled: int = 0
     """The number of answers that the agent received as the cassette has them: the live ones differ only in volatile

@@ -14,7 +14,7 @@ def test_a_journal_becomes_a_cassette_of_the_run_and_goes(tmp_path: Path, record
     for body in (b"1", b"2"):
         journal = TrialJournal(tmp_path / "live", suite="s", case="c.1.2", redactor=Redactor({}), kept=True)
         journal.add(record(("look", {"q": "egg"}, body))[0])
-        assert not keep_live(journal, tmp_path / "live", "s", "c.1.2").changes_cassette
+        keep_live(journal, tmp_path / "live", "s", "c.1.2")
     [live] = live_cassettes(tmp_path)
     assert ("s", "c.1", 2, "c.1.2.yaml") == (live.suite, live.case, live.attempt, live.path.name)
     assert [b"2"] == [one.body for one in live.load().recordings]

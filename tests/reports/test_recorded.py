@@ -11,7 +11,7 @@ from harness.reports.summarising import summarise
 from harness.runs.store.manifest import RunManifest
 from harness.traces.trial import RecordingReport
 
-NUMBERS = ("added", "kept", "marked", "replaced", "levelled", "unsettled")
+NUMBERS = ("added", "kept", "replaced", "levelled", "unsettled")
 
 
 def test_the_recordings_of_a_case_are_the_sum_of_its_trials() -> None:
@@ -33,7 +33,6 @@ def test_the_recordings_of_a_case_are_the_sum_of_its_trials() -> None:
             {"added": 1, "kept": 2, "replaced": 3, "failed": {"pay": 2, "add": 2}},
             ["1 added, 2 kept, 3 replaced, 4 failed", "add (2), pay (2)"],
         ),
-        ({"marked": 1}, ["0 failed", "1 of the kept"]),
         ({"levelled": 1}, ["0 failed", "1 answers"]),
         ({"unreadable": {"pay": 2}}, ["2 failed", "pay (2); correct the tool"]),
         ({"ignored": {"model: ignore: a": 0, "tool: ignore: b": 2}}, ["0 failed", "none of", "2 of"]),

@@ -11,7 +11,7 @@ from harness.gateway.models.formats import (
     RequestContent,
     call_part,
     joined,
-    misshapen_tools,
+    misshapen,
     reasoning_part,
     result_part,
     text_part,
@@ -67,7 +67,7 @@ class AnthropicMessages:
         )
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
-        yield from misshapen_tools(body.get("tools"))
+        yield from misshapen("tools", body.get("tools"))
         for tool in objects_of(body.get("tools")):
             kind = tool.get("type") or "custom"
             if not _OWN_TOOLS.fullmatch(str(kind)):

@@ -112,13 +112,8 @@ def joined(texts: list[str]) -> str | None:
     return "\n".join(text for text in texts if text) or None
 
 
-def misshapen_tools(tools: JsonValue) -> Iterator[str]:
-    """Rejects tools that are not a list of objects, because another parser may accept them."""
-    yield from misshapen("tools", tools)
-
-
 def misshapen(name: str, value: JsonValue) -> Iterator[str]:
-    """A field in another shape than a list of objects."""
+    """A field in another shape than a list of objects: another parser may accept it."""
     if value is not None and not (isinstance(value, list) and all(isinstance(item, dict) for item in value)):
         yield f"`{name}` that is not a list of objects"
 

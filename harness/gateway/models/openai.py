@@ -12,7 +12,7 @@ from harness.gateway.models.formats import (
     call_part,
     fetched,
     joined,
-    misshapen_tools,
+    misshapen,
     reasoning_part,
     result_part,
     text_part,
@@ -67,7 +67,7 @@ class OpenAIChat:
         )
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
-        yield from misshapen_tools(body.get("tools"))
+        yield from misshapen("tools", body.get("tools"))
         for tool in objects_of(body.get("tools")):
             if str(tool.get("type", "function")) not in _CHAT_TOOLS:
                 yield f"the tool {tool.get('type')}"
@@ -254,7 +254,7 @@ class OpenAIResponses:
         return cut if items.found else replace(cut, message=None)
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
-        yield from misshapen_tools(body.get("tools"))
+        yield from misshapen("tools", body.get("tools"))
         for tool in objects_of(body.get("tools")):
             if str(tool.get("type", "function")) not in _RESPONSES_TOOLS and not _is_local_shell(tool):
                 yield f"the tool {tool.get('type')}"

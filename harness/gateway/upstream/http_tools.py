@@ -20,7 +20,16 @@ from harness.errors import ServiceError
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.toolbox import parameter_text
 from harness.gateway.upstream.sources import Reached, ToolAnswer, ToolMiss, ToolRequest
-from harness.gateway.upstream.transport import DecodedBody, RetriedCall, begun, header_text, is_readable, sent_body
+from harness.gateway.upstream.transport import (
+    LOST,
+    DecodedBody,
+    RetriedCall,
+    begun,
+    header_text,
+    is_readable,
+    outcome_of,
+    sent_body,
+)
 from harness.processes import subprocess_environment
 from harness.suite.hosts import Reset
 from harness.suite.suites import Suite
@@ -81,39 +90,20 @@ class HttpSource:
                 await self._limiter.wait(request.tool)
             async with asyncio.timeout(request.tool.timeout_s):
                 return await tries(partial(self._send, request, tries))
-        except TimeoutError:
-            return ToolAnswer(outcome="timeout", tier=self._tier)
-        except aiohttp.ClientConnectorError as error:
-            return self._unreachable(request, error)
-        except aiohttp.ClientResponseError as error:
-            self._refuse_garbage(request, f"something that is not HTTP: {error.message}")
-            return ToolAnswer(outcome="garbled", tier=self._tier)
-        except (aiohttp.ClientError, ConnectionError):
-            return ToolAnswer(outcome="reset", tier=self._tier)
+        except LOST as error:
+            return ToolAnswer(outcome=outcome_of(error, self._upstreams[request.tool.server].service), tier=self._tier)
 
-    def _unreachable(self, request: ToolRequest, error: aiohttp.ClientConnectorError) -> ToolAnswer:
-        service = self._upstreams[request.tool.server].service
-        if service is not None:
-            # The harness started it for the trial, so its absence is not a failure of the agent or the tool.
-            raise ServiceError(f"service {service!r} cannot be reached any more: {error}") from error
-        return ToolAnswer(outcome="unreachable", tier=self._tier)
-
-    def _refuse_garbage(self, request: ToolRequest, what: str) -> None:
+    def _refuse_no_json(self, request: ToolRequest, service: str, content: bytes) -> None:
         """A service is part of the trial's environment: its invalid answers are not failures of the agent."""
-        service = self._upstreams[request.tool.server].service
-        if service is not None:
-            raise ServiceError(
-                f"service {service!r} answered {request.tool.name} with {what}",
-                remedy="correct the service: its answers are JSON over HTTP",
-            )
-
-    def _refuse_no_json(self, request: ToolRequest, content: bytes) -> None:
         try:
             parse_json(content)
         except ExceedsBounds:
             return  # an agent can bring that about, by what it has the service keep: its call fails, not the harness
         except NotJson as error:
-            self._refuse_garbage(request, f"something that is not JSON: {error}")
+            raise ServiceError(
+                f"service {service!r} answered {request.tool.name} with something that is not JSON: {error}",
+                remedy="correct the service: its answers are JSON over HTTP",
+            ) from None
 
     async def _send(self, request: ToolRequest, tries: RetriedCall) -> ToolAnswer:
         if tries.lost:
@@ -134,7 +124,7 @@ class HttpSource:
                 if len(content) > MAX_ANSWER_BYTES:
                     return ToolAnswer(outcome="oversized", tier=self._tier, status=response.status)
             if upstream.service is not None and response.status < 300 and content and not request.probe:
-                self._refuse_no_json(request, bytes(content))
+                self._refuse_no_json(request, upstream.service, bytes(content))
             headers = {str(name).lower(): header_text(value) for name, value in response.headers.items()}
             found = response.status < 300 and route.method == "HEAD"
             return ToolAnswer(

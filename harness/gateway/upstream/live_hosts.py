@@ -13,19 +13,20 @@ from yarl import URL
 
 from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import Redactor
-from harness.errors import ServiceError
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.upstream.host_calls import Sink, WebCall
 from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES, ToolUpstream
 from harness.gateway.upstream.request_parts import NOT_FORWARDED, OF_A_CONNECTION, named_by_connection
-from harness.gateway.upstream.sources import ToolAnswer
+from harness.gateway.upstream.sources import Outcome, ToolAnswer
 from harness.gateway.upstream.transport import (
+    LOST,
     DecodedBody,
     RetriedCall,
     TooLarge,
     begun,
     clean_header,
     is_readable,
+    outcome_of,
     passed_on,
     sent_body,
     stream_of,
@@ -102,9 +103,6 @@ def passed_back(
     return back
 
 
-_Broken = Literal["timeout", "reset", "unreachable", "oversized", "garbled"]
-
-
 @dataclass(kw_only=True)
 class _Received:
     """The part of an answer that was received and passed on so far."""
@@ -159,24 +157,10 @@ class LiveWeb:
 
     async def _answered(self, call: WebCall, sink: Sink, tries: RetriedCall) -> ToolAnswer:
         come = _Received(sink=sink)
-        outcome: _Broken
         try:
             return await self._passed(call, come, tries)
-        except TimeoutError:
-            outcome = "timeout"
-        except aiohttp.ClientConnectorError as error:
-            if call.host.service is not None:
-                raise ServiceError(f"service {call.host.service!r} cannot be reached any more: {error}") from error
-            outcome = "unreachable"
-        except aiohttp.ClientResponseError as error:
-            if call.host.service is not None:
-                said = f"service {call.host.service!r} answered something that is not HTTP: {error.message}"
-                raise ServiceError(said, remedy="correct the service") from error
-            outcome = "garbled"
-        except TooLarge:
-            outcome = "oversized"
-        except (aiohttp.ClientError, ConnectionError):
-            outcome = "reset"
+        except LOST as error:
+            outcome = outcome_of(error, call.host.service)
         for clean in () if come.stream is None else come.stream.finish(broken=True):
             await come.give(clean)
         return self._tool_answer(outcome, come)
@@ -225,7 +209,7 @@ class LiveWeb:
             skip_auto_headers=("Content-Type", "User-Agent"),
         )
 
-    def _tool_answer(self, outcome: Literal["answer"] | _Broken, come: _Received) -> ToolAnswer:
+    def _tool_answer(self, outcome: Outcome, come: _Received) -> ToolAnswer:
         return ToolAnswer(
             outcome=outcome, tier=self._tier, status=come.status, headers=come.headers, body=bytes(come.body)
         )

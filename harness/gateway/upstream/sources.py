@@ -28,13 +28,16 @@ class ToolRequest:
     """Whether the harness itself makes the read."""
 
 
+Outcome = Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolAnswer:
     """The answer of a tool. `unreachable` states that no connection could be made, so that the tool never received the
     call.
     """
 
-    outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"]
+    outcome: Outcome
     tier: ReplayTier
     provenance: Provenance | None = None
     """The provenance in the recording, if the answer was replayed."""

@@ -29,7 +29,7 @@ else:
 
 from harness.cassettes.redacted_streams import RedactedStream, redacted_stream
 from harness.cassettes.redaction import Redactor
-from harness.errors import GatewayError
+from harness.errors import GatewayError, ServiceError
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -148,6 +148,34 @@ async def begun(request: aiohttp.client._RequestContextManager) -> aiohttp.Clien
 
 class TooLarge(aiohttp.ClientPayloadError):
     """More than is passed on of one answer."""
+
+
+LOST: Final = (TimeoutError, aiohttp.ClientError, ConnectionError)
+"""How a request, or its answer, breaks off."""
+
+
+def outcome_of(
+    error: Exception, service: str | None
+) -> Literal["timeout", "reset", "unreachable", "oversized", "garbled"]:
+    """What became of a request that was LOST. Raises ServiceError for a `service` of the environment that has ended or
+    speaks no HTTP: the harness started it for the trial, so that it is no failure of the agent or of a tool.
+    """
+    match error:
+        case TimeoutError():
+            return "timeout"
+        case aiohttp.ClientConnectorError():
+            if service is not None:
+                raise ServiceError(f"service {service!r} cannot be reached any more: {error}") from error
+            return "unreachable"
+        case aiohttp.ClientResponseError():
+            if service is not None:
+                said = f"service {service!r} answered something that is not HTTP: {error.message}"
+                raise ServiceError(said, remedy="correct the service") from error
+            return "garbled"
+        case TooLarge():
+            return "oversized"
+        case _:
+            return "reset"
 
 
 async def passed_on(

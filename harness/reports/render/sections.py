@@ -329,8 +329,6 @@ def recorded_lines(summary: Summary) -> list[str]:
 def _lines(one: RecordedCassette, suite: str) -> Iterator[str]:
     failed = sum(one.failed.values()) + sum(one.unreadable.values())
     yield (f"cassette {suite}/{one.case}: {one.added} added, {one.kept} kept, {one.replaced} replaced, {failed} failed")
-    if one.marked:
-        yield f"  provenance changed of {one.marked} of the kept recordings: the current answer is the same"
     if one.levelled:
         yield f"  {one.levelled} answers were given from the cassette: the current ones differ only in values"
     if one.failed:
