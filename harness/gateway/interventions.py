@@ -80,17 +80,8 @@ class InterveningCalls(ToolCallHandler):
         if depth == len(self._layers):
             return await self._injected_or_made(name, raw)
         edits = self._layers[depth].next_edits()
-        for edit in edits:
-            if edit.kind == "before":
-                await self._several(depth + 1, edit.calls)
-        reply = await self._edited(depth, edits, (name, raw))
-        for edit in edits:
-            if edit.kind == "after":
-                await self._several(depth + 1, edit.calls)
-        return reply
-
-    async def _edited(self, depth: int, edits: tuple[CallEdit, ...], call: tuple[str, bytes]) -> ToolReply:
-        name, raw = call
+        for item in (item for edit in edits if edit.kind == "before" for item in edit.calls):
+            await self._through(depth + 1, item.tool, _raw(item))
         for edit in edits:
             if edit.kind == "drop":
                 return _reply_of(edit)
@@ -103,10 +94,6 @@ class InterveningCalls(ToolCallHandler):
         failure = _failure(answered.error, answered.message, answered.content)
         injected = _InjectedAnswer(content=answered.content, failure=failure, forwarded=writes, fed=False)
         return await self._injected(injected, name, raw)
-
-    async def _several(self, depth: int, calls: tuple[Invocation, ...]) -> None:
-        for item in calls:
-            await self._through(depth, item.tool, _raw(item))
 
     async def _injected_or_made(self, name: str, raw: bytes) -> ToolReply:
         number, self._made = self._made, self._made + 1

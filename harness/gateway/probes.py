@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
@@ -33,14 +33,6 @@ if TYPE_CHECKING:
     from harness.gateway.recording import Recorder
 
 
-class ProbeClient(Protocol):
-    """Makes the reads of one trial against real services."""
-
-    async def ask(self, probe: StateProbe) -> JsonObject | None:
-        """None if the answer cannot be stored. Raises ServiceError if a service has ended."""
-        ...
-
-
 @dataclass(kw_only=True)
 class LiveProbes:
     """The services of a trial, and the servers that it reaches. `begin` is called before the agent starts."""
@@ -59,6 +51,7 @@ class LiveProbes:
                 self._before[probe.name] = self._tables_before(probe.name, probe.sql)
 
     async def ask(self, probe: StateProbe) -> JsonObject | None:
+        """None if the answer cannot be stored. Raises ServiceError if a service has ended."""
         if probe.sql is not None:
             return await self.threads.run("probe", partial(self._of_database, probe.name, probe.sql))
         assert probe.api is not None  # the other kinds do not read the environment
@@ -128,7 +121,7 @@ class LiveProbes:
 class TrialProbes:
     """The probes of one trial that read a database of a service, or an API."""
 
-    def __init__(self, trial: TrialContext, client: ProbeClient | None) -> None:
+    def __init__(self, trial: TrialContext, client: LiveProbes | None) -> None:
         """`client` None: probes are replayed."""
         self._trial = trial
         self._client = client

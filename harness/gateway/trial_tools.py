@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable
 from functools import partial
+from typing import Generic, TypeVar
 
 from pydantic import JsonValue
 
 from harness.errors import SandboxError
 from harness.gateway.upstream.sources import RoutedSource, ToolAnswer, ToolMiss, ToolRequest, TrialTools
-from harness.gateway.upstream.transport import TrialThreads
-from harness.sandbox.browser import ActResult, Browser
+from harness.gateway.upstream.transport import TrialThreads, Work
+from harness.sandbox.browser import Browser
 from harness.sandbox.control import LauncherLost
 from harness.sandbox.provider import Sandbox
 from harness.suite.builtin_tools import CLICK, READ, READ_FILE, SHELL, TYPE, WRITE_FILE
@@ -22,25 +23,28 @@ from harness.values import JsonObject
 # part of the end state that the case is scored by.
 
 _MOST_READ = 262_144
-_Done = tuple[int, JsonObject]
+_Done = tuple[int, JsonValue]
+T = TypeVar("T")
 
 
-class InsideSource:
-    """Acts in the attached sandbox; without one, every call fails."""
+class AttachedSource(Generic[T]):
+    """Acts in what is attached; without it, every call fails."""
 
-    def __init__(self, threads: TrialThreads) -> None:
+    def __init__(self, threads: TrialThreads, kind: Work, act: Callable[[T, ToolRequest], _Done]) -> None:
         self._threads = threads
-        self._sandbox: Sandbox | None = None
+        self._kind: Work = kind
+        self._act = act
+        self._attached: T | None = None
 
-    def attach(self, sandbox: Sandbox | None) -> None:
-        """Attaches the sandbox of the agent's program; None: the program has ended."""
-        self._sandbox = sandbox
+    def attach(self, attached: T | None) -> None:
+        """None: detaches it."""
+        self._attached = attached
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        sandbox = self._sandbox
-        if sandbox is None:
+        attached = self._attached
+        if attached is None:
             return ToolAnswer(outcome="unreachable", tier="sealed")
-        status, result = await self._threads.run("sandbox", partial(_act_in_sandbox, sandbox, request))
+        status, result = await self._threads.run(self._kind, partial(self._act, attached, request))
         body = json.dumps(result).encode()
         return ToolAnswer(outcome="answer", tier="sealed", status=status, body=body)
 
@@ -112,37 +116,19 @@ OpenBrowser = Callable[[], Browser]
 """Returns the agent's browser, and starts it the first time. Raises SandboxError."""
 
 
-class BrowserSource:
-    """Acts in the attached browser; without one, every call fails."""
-
-    def __init__(self, threads: TrialThreads) -> None:
-        self._threads = threads
-        self._open: OpenBrowser | None = None
-
-    def attach(self, open_browser: OpenBrowser | None) -> None:
-        """Attaches the function that opens the agent's browser; None: the trial has ended."""
-        self._open = open_browser
-
-    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        open_browser = self._open
-        if open_browser is None:
-            return ToolAnswer(outcome="unreachable", tier="sealed")
-        acted = await self._threads.run("browser", partial(_act_in_browser, open_browser, request))
-        return ToolAnswer(outcome="answer", tier="sealed", status=acted.status, body=json.dumps(acted.said).encode())
-
-
-def _act_in_browser(open_browser: OpenBrowser, request: ToolRequest) -> ActResult:
+def _act_in_browser(open_browser: OpenBrowser, request: ToolRequest) -> _Done:
     do = request.tool.source_name or request.tool.name
     arguments: JsonObject = _DRIVERS_DEFAULTS.get(do, {}) | request.arguments
-    return open_browser().act(do, arguments, request.tool.timeout_s)
+    acted = open_browser().act(do, arguments, request.tool.timeout_s)
+    return acted.status, acted.said
 
 
 class TrialSources:
     """Sources that belong to the trial itself and do not depend on the tool mode."""
 
     def __init__(self, threads: TrialThreads) -> None:
-        self.inside = InsideSource(threads)
-        self.browser = BrowserSource(threads)
+        self.inside = AttachedSource[Sandbox](threads, "sandbox", _act_in_sandbox)
+        self.browser = AttachedSource[OpenBrowser](threads, "browser", _act_in_browser)
 
     def before(self, suite: Suite, otherwise: TrialTools) -> TrialTools:
         """Routes the tools that act in the trial's own sandbox or browser to these sources, and all others to

@@ -13,10 +13,10 @@ from harness.suite.cases import Case, FaultSpec
 from harness.suite.conversations import Conversation, UserTurn
 from harness.values import Frozen, JsonObject
 
-EditKind = Literal["answer", "replace", "drop", "before", "after"]
+EditKind = Literal["answer", "replace", "drop", "before"]
 """`answer`: the call is answered with `content` or `error`. `replace`: another call is made in its place. `drop`: no
-call is made, and the agent is answered with `content`. `before`, `after`: further calls are made beside it, whose
-answers the agent does not receive.
+call is made, and the agent is answered with `content`. `before`: further calls are made, whose answers the agent does
+not receive.
 """
 
 
@@ -50,8 +50,8 @@ class CallEdit(Frozen):
         made = len(self.calls)
         if self.kind == "replace" and made != 1:
             raise ValueError("an edit of kind replace has exactly one of `calls`")
-        if (self.kind in ("before", "after")) != (made > 0) and self.kind != "replace":
-            raise ValueError("edits of kind before and after have `calls`, and no others")
+        if (self.kind == "before") != (made > 0) and self.kind != "replace":
+            raise ValueError("edits of kind before have `calls`, and no others")
         return self
 
 

@@ -86,7 +86,7 @@ def bench(walk: Walk, models: ModelServer, monkeypatch: pytest.MonkeyPatch) -> I
 @pytest.mark.slow
 def test_a_call_that_was_made_between_them_is_the_cause(walk: Walk, bench: VariantBench) -> None:
     case = bench.suite.cases[0]
-    twice = CallEdit(at=0, kind="after", calls=(Invocation(tool="note", arguments={"text": "eggs"}),))
+    twice = CallEdit(at=1, kind="before", calls=(Invocation(tool="note", arguments={"text": "eggs"}),))
     doubled = TrialVariant(interventions=(Intervention(step=1, words="note is called twice", edits=(twice,)),))
     plain, failed = bench.run([VariantRequest(case=case), VariantRequest(case=case, variant=doubled)])
     assert (True, False) == (plain.success, failed.success)
