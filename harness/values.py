@@ -262,6 +262,22 @@ _READER_ONCE = json.JSONDecoder(
 )
 
 
+def with_texts(value: JsonValue, change: Callable[[str], JsonValue], *, names: bool = False) -> JsonValue:
+    """The value with each of its texts changed; `names`: also those of its members."""
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [with_texts(item, change, names=names) for item in value]
+        case dict():
+            changed = (str(change(name)) for name in value) if names else value
+            return {
+                name: with_texts(item, change, names=names) for name, item in zip(changed, value.values(), strict=True)
+            }
+        case _:
+            return value
+
+
 def object_of(value: JsonValue) -> JsonObject:
     """An object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from harness.cassettes.redaction import Redactor
-from harness.values import JsonObject
+from harness.values import JsonObject, with_texts
 
 _NAMES: Final = (
     r"api[_-]?key|api[_-]?secret|access[_-]?(?:key|token)|auth[_-]?token|bearer[_-]?token|client[_-]?secret|id[_-]?token"
@@ -121,24 +121,13 @@ class Cleaner:
         hidden = self._redactor.value(value)
         if hidden is not value:
             self.found += hidden != value
-        return self._without_secrets(hidden)
+        return with_texts(hidden, self.text, names=True)
 
     def fields(self, value: JsonObject) -> JsonObject:
         """The same for an object."""
         clean = self.value(value)
         assert isinstance(clean, dict)  # an object stays one
         return clean
-
-    def _without_secrets(self, value: JsonValue) -> JsonValue:
-        match value:
-            case str():
-                return self.text(value)
-            case dict():
-                return {self.text(name): self._without_secrets(item) for name, item in value.items()}
-            case list():
-                return [self._without_secrets(item) for item in value]
-            case _:
-                return value
 
     def _pseudonym(self, match: re.Match[str]) -> str:
         kind = match.lastgroup or "key"

@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from harness.jsondiff import differences
-from harness.values import plain_name
+from harness.values import plain_name, with_texts
 
 Path = tuple[str, ...]
 """Members and list indexes from the root; a list index as its digits."""
@@ -79,16 +79,12 @@ def json_in(text: str) -> JsonValue:
 
 def unfolded(value: JsonValue) -> JsonValue:
     """The value with each text that is JSON as the parsed object or list."""
-    match value:
-        case str():
-            inner = json_in(value)
-            return value if inner is None else unfolded(inner)
-        case list():
-            return [unfolded(item) for item in value]
-        case dict():
-            return {name: unfolded(item) for name, item in value.items()}
-        case _:
-            return value
+
+    def parsed(text: str) -> JsonValue:
+        inner = json_in(text)
+        return text if inner is None else unfolded(inner)
+
+    return with_texts(value, parsed)
 
 
 def changes(before: JsonValue, after: JsonValue, path: Path = ()) -> Iterator[ValueChange]:

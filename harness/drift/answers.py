@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from harness.cassettes.profiles import ANY, ITEM, OperationProfile, lies_below, member
 from harness.cassettes.recordings import Recording
 from harness.cassettes.transience import is_transient
+from harness.cassettes.volatility import unfolded
 from harness.drift.forms import UNKNOWN, Forms, PathRules, forms_seen, kind_of, masked
 from harness.drift.structure import PathShape, Shape, shape_of
 from harness.suite.expressions import fits
@@ -87,7 +88,7 @@ def _parsed_body(body: bytes) -> JsonValue:
     except UnicodeDecodeError:
         return f"{len(body)} bytes, sha256 {hashlib.sha256(body).hexdigest()}"
     try:
-        value = _with_parsed_texts(json.loads(text))
+        value = unfolded(json.loads(text))
         if "\\u" in text:
             # Lone surrogates are legal in JSON, also in JSON within a text, but not in the encoding of a
             # report.
@@ -96,21 +97,6 @@ def _parsed_body(body: bytes) -> JsonValue:
         return value
     except (ValueError, RecursionError):
         return text
-
-
-def _with_parsed_texts(value: JsonValue) -> JsonValue:
-    match value:
-        case dict():
-            return {name: _with_parsed_texts(item) for name, item in value.items()}
-        case list():
-            return [_with_parsed_texts(item) for item in value]
-        case str() if value[:1] in {"{", "["} and value.rstrip()[-1:] in {"}", "]"}:
-            try:
-                return _with_parsed_texts(json.loads(value))
-            except (ValueError, RecursionError):
-                return value
-        case _:
-            return value
 
 
 # Values in only one answer, or of another kind, are differences of shape and not examined here.

@@ -396,7 +396,8 @@ def replayed(player: Player, key: CallKey) -> ToolAnswer | ToolMiss:
     if isinstance(played, Missed):
         return ToolMiss(message=played.message, nearest=tuple(item.model_dump(mode="json") for item in played.nearest))
     recording = played.recording
-    begun = recording.mark.outcome == "answer" or bool(recording.headers or recording.body)
+    # of what breaks off, an agent receives the beginning from a host, and nothing from a tool
+    begun = recording.mark.outcome == "answer" or (recording.mark.kind == "http" and bool(recording.headers))
     return ToolAnswer(
         outcome=recording.mark.outcome,
         tier=played.tier,

@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import replace
 
 import aiohttp
-from pydantic import JsonValue
 
 from harness.cassettes.redaction import Redactor, stand_in
 from harness.cassettes.volatility import unfolded
@@ -26,6 +25,7 @@ from harness.gateway.upstream.sources import (
 )
 from harness.suite.tools import values_at
 from harness.traces.trial import Outage
+from harness.values import object_of, with_texts
 
 # Answers of servers outside of the run: a trial that met their outage is no measurement of the agent.
 
@@ -178,21 +178,13 @@ class GeneratedIdSource:
     def _request_with_real_values(self, request: ToolRequest) -> ToolRequest:
         if not self._values:
             return request
-        arguments = {name: self._with_real_values(value) for name, value in request.arguments.items()}
+        arguments = object_of(with_texts(request.arguments, self._with_real_values))
         return request if arguments == request.arguments else replace(request, arguments=arguments)
 
-    def _with_real_values(self, value: JsonValue) -> JsonValue:
-        match value:
-            case str():
-                for placeholder, real in self._values.items():
-                    value = value.replace(placeholder, real)  # 12 digits of a hash do not occur in a text by chance
-                return value
-            case list():
-                return [self._with_real_values(item) for item in value]
-            case dict():
-                return {name: self._with_real_values(item) for name, item in value.items()}
-            case _:
-                return value
+    def _with_real_values(self, text: str) -> str:
+        for placeholder, real in self._values.items():
+            text = text.replace(placeholder, real)  # 12 digits of a hash do not occur in a text by chance
+        return text
 
     def _bind(self, request: ToolRequest, body: bytes, number: int) -> None:
         try:

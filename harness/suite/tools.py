@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from harness.suite.expressions import check_expression, cut
-from harness.values import Frozen, JsonObject
+from harness.values import Frozen, JsonObject, with_texts
 
 Effect = Literal["read", "write"]
 ToolKind = Literal["http", "mcp", "python", "tool_source", "sandbox", "browser"]
@@ -283,15 +283,7 @@ def _leave_out(value: JsonValue) -> OmittedValue:
 
 
 def _without_pattern(where: str, rule: VolatilePart, value: JsonValue) -> JsonValue:
-    match value:
-        case str():
-            return cut(rule.regex, value, field=rule_name(where, rule))
-        case list():
-            return [_without_pattern(where, rule, item) for item in value]
-        case dict():
-            return {name: _without_pattern(where, rule, item) for name, item in value.items()}
-        case _:
-            return value
+    return with_texts(value, lambda text: cut(rule.regex, text, field=rule_name(where, rule)))
 
 
 def signature(tool: ToolSpec) -> str:

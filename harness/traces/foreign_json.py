@@ -13,7 +13,7 @@ from pydantic import JsonValue, ValidationError
 from harness.errors import InvalidDocument
 from harness.suite.documents import is_deeper
 from harness.suite.problems import first_words
-from harness.values import Frozen, JsonObject
+from harness.values import Frozen, JsonObject, with_texts
 
 # Reads foreign JSON with limits; every error names file, line or record, and field.
 #
@@ -227,15 +227,7 @@ def is_shallow(value: JsonValue) -> bool:
 
 def without_surrogates(value: JsonValue) -> JsonValue:
     """The same with lone surrogates replaced by question marks: no file could hold them."""
-    match value:
-        case str():
-            return value.encode("utf-8", "replace").decode()
-        case list():
-            return [without_surrogates(item) for item in value]
-        case dict():
-            return {str(without_surrogates(name)): without_surrogates(item) for name, item in value.items()}
-        case _:
-            return value
+    return with_texts(value, lambda text: text.encode("utf-8", "replace").decode(), names=True)
 
 
 def kind_of(value: JsonValue) -> str:

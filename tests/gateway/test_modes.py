@@ -107,7 +107,7 @@ def test_a_refusal_is_recorded_and_a_failure_of_the_moment_is_not(run) -> None:
 
 
 @pytest.mark.parametrize(("outcome", "tool"), [("timeout", "slow"), ("reset", "reset")])
-def test_a_failure_that_an_older_version_recorded_is_replayed_in_the_words_of_a_live_one(
+def test_a_failure_on_a_cassette_is_replayed_in_the_words_of_a_live_one(
     run, tmp_path: Path, outcome: str, tool: str
 ) -> None:
     told = []

@@ -17,7 +17,7 @@ from harness.cassettes.redaction import Redactor
 from harness.gateway.models.endpoints import EMBEDDING, Endpoint
 from harness.gateway.models.formats import Replied
 from harness.suite.tools import Rule, without_ignored
-from harness.values import JsonObject, NotJson, canonical_json, parse_json
+from harness.values import JsonObject, NotJson, canonical_json, parse_json, with_texts
 
 _IDLE = frozenset(
     {
@@ -89,18 +89,7 @@ class RequestKeys:
         """The value without known secrets, also inside longer texts. Field names are ignored, because they are a
         model's own vocabulary (`token`, `logprobs`)."""
         unchanged = self._redactor.knows_nothing or self._redactor.leaves_all(_texts_of(value))
-        return value if unchanged else self._redacted_value(value)
-
-    def _redacted_value(self, value: JsonValue) -> JsonValue:
-        match value:
-            case str():
-                return self._redactor.everywhere(value)
-            case list():
-                return [self._redacted_value(item) for item in value]
-            case dict():
-                return {self._redactor.everywhere(name): self._redacted_value(item) for name, item in value.items()}
-            case _:
-                return value
+        return value if unchanged else with_texts(value, self._redactor.everywhere, names=True)
 
     def _canonical(self, endpoint: Endpoint, body: JsonObject, beside: Mapping[str, JsonValue]) -> JsonObject:
         kept = {name: value for name, value in body.items() if name not in _IDLE}

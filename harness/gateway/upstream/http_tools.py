@@ -91,7 +91,8 @@ class HttpSource:
             async with asyncio.timeout(request.tool.timeout_s):
                 return await tries(partial(self._send, request, tries))
         except LOST as error:
-            return ToolAnswer(outcome=outcome_of(error, self._upstreams[request.tool.server].service), tier=self._tier)
+            service = self._upstreams[request.tool.server].service
+            return ToolAnswer(outcome=outcome_of(error, service, request.tool.name), tier=self._tier)
 
     def _refuse_no_json(self, request: ToolRequest, service: str, content: bytes) -> None:
         """A service is part of the trial's environment: its invalid answers are not failures of the agent."""

@@ -160,7 +160,7 @@ class LiveWeb:
         try:
             return await self._passed(call, come, tries)
         except LOST as error:
-            outcome = outcome_of(error, call.host.service)
+            outcome = outcome_of(error, call.host.service, call.host.host)
         for clean in () if come.stream is None else come.stream.finish(broken=True):
             await come.give(clean)
         return self._tool_answer(outcome, come)

@@ -155,7 +155,7 @@ LOST: Final = (TimeoutError, aiohttp.ClientError, ConnectionError)
 
 
 def outcome_of(
-    error: Exception, service: str | None
+    error: Exception, service: str | None, asked: str
 ) -> Literal["timeout", "reset", "unreachable", "oversized", "garbled"]:
     """What became of a request that was LOST. Raises ServiceError for a `service` of the environment that has ended or
     speaks no HTTP: the harness started it for the trial, so that it is no failure of the agent or of a tool.
@@ -169,7 +169,7 @@ def outcome_of(
             return "unreachable"
         case aiohttp.ClientResponseError():
             if service is not None:
-                said = f"service {service!r} answered something that is not HTTP: {error.message}"
+                said = f"service {service!r} answered {asked} with something that is not HTTP: {error.message}"
                 raise ServiceError(said, remedy="correct the service") from error
             return "garbled"
         case TooLarge():
