@@ -30,7 +30,7 @@ from harness.reports.summarising import summarise_run
 from harness.runs.execution.executor import Attempt
 from harness.runs.execution.run import Watch, run_plan
 from harness.runs.plan.plan import RunPlan, Selection, planned_trials
-from harness.runs.rescore import finish_scores, rescore
+from harness.runs.rescore import rescore
 from harness.runs.store.folder import RunFolder
 from harness.runs.trial.agents import open_agent
 from harness.runs.trial.parallel import TaskSlots, run_all
@@ -208,7 +208,6 @@ def run_in_process(plan: RunPlan) -> None:
         for _, done in run_all(plan.planned, attempt, TaskSlots(jobs=2), lambda: None):
             assert done is not None
             assert (done[0].outcome, done[0].tiers) == ("finished", {"exact": 2}), done[0]
-        finish_scores(folder, plan.suite, scorer)
 
 
 def ratios(beside: Sequence[Costs], largest: Costs) -> dict[str, float]:

@@ -154,7 +154,7 @@ def test_a_shard_that_scored_itself_again_at_its_end_is_merged_and_another_scori
         for part in parts:
             with RunFolder.resume(part.path) as folder:
                 scoring = Scoring(harness_version="0.1.0", suite_digest="d1", scorer_versions=versions)
-                folder.write_scorecards(folder.scorecards(), (), scoring)
+                folder.write_scorecards(folder.scorecards(), scoring)
         if name == "merged":
             with merge_runs(parts, runs, name) as merged:
                 assert 4 == len(merged.scorecards())

@@ -95,7 +95,7 @@ def test_of_a_run_in_flight_a_trial_that_is_run_again_and_later_scores_are_seen(
         assert ["case-0000", "case-0001"] == [one.case_id for one in index.lines("now")]
         scoring = Scoring(harness_version="0.1.0", suite_digest="d2", scorer_versions={})
         worse = [card(case, 1, success=False, said="x") for case, _ in keys]
-        folder.write_scorecards(worse, (), scoring)
+        folder.write_scorecards(worse, scoring)
     assert (0, 2) == (index.figures("now").succeeded, index.figures("now").failed)
 
 
