@@ -19,8 +19,6 @@ from harness.values import Frozen
 
 # Attributes a change between two runs to the parts that differ, and names the run that would separate them.
 
-_DIGEST_DIGITS = 64
-
 Part = Literal["agent", "variables", "prompt", "model", "tools", "snapshot", "conditions"]
 
 _CONDITIONS = ("tool_mode", "model_mode", "provider", "packages_digest", "pins", "run_suite_digest")
@@ -132,7 +130,7 @@ def _parts(manifest: RunManifest, cards: Sequence[Scorecard]) -> dict[Part, str 
     return {
         "agent": manifest.code_digest,
         "variables": ", ".join(f"{name}={value}" for name, value in sorted(manifest.variables.items())) or None,
-        "prompt": _versions(manifest) or manifest.prompt_digest or ", ".join(short_prompt(one) for one in seen) or None,
+        "prompt": _versions(manifest) or manifest.prompt_digest or ", ".join(_short(one) for one in seen) or None,
         "model": ", ".join(models) or None,
         "tools": manifest.tools_digest,
         "snapshot": manifest.snapshot_digest,
@@ -175,25 +173,9 @@ def _short(value: str | None) -> str:
     return value[:12] if len(value) == 64 and set(value) <= set("0123456789abcdef") else value
 
 
-def short_prompt(prompt: str) -> str:
-    """The displayed form of a prompt: its name and version, or the beginning of its digest."""
-    return prompt if "@" in prompt or len(prompt) != _DIGEST_DIGITS else prompt[:12]
-
-
 class GroupChange(Frozen):
     """Success within one category."""
 
-    name: str
-    success: MetricChange
-
-
-SliceKind = Literal["tag", "model", "prompt"]
-
-
-class SliceChange(Frozen):
-    """Success within a slice of the trials, tested without correction: an indication, not a verdict."""
-
-    kind: SliceKind
     name: str
     success: MetricChange
 
@@ -233,8 +215,6 @@ class Comparison(Frozen):
     """Seconds of the trials; None: it was not requested, or tools and model of one run were replayed."""
     unpaired: int
     """Trials that only one of the runs has, or that one of them could not measure."""
-    slices: tuple[SliceChange, ...] = ()
-    """Success by tag, model and prompt, where there are several of the kind."""
     failures: tuple[MetricChange, ...] = ()
     """Number of trials with each failure mode; less is better. Corrected as one family of tests."""
     broken_rules: tuple[BrokenRule, ...] = ()
@@ -298,7 +278,6 @@ def compare(
         hidden=tuple(_case(*pair) for pair in hidden),
         held=held,
         unpaired=len({*old, *new}) - len(known),
-        slices=tuple(_slices(known)),
         failures=failures,
         broken_rules=_more_often(pairs),
         rules=rules,
@@ -405,34 +384,6 @@ def _rules(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:
 def _more_often(pairs: Sequence[_Pair]) -> tuple[BrokenRule, ...]:
     before = {one.rule: one.trials for one in broken_rules([old for old, _ in pairs])}
     return tuple(one for one in broken_rules([new for _, new in pairs]) if one.trials > before.get(one.rule, 0))
-
-
-def _slices(known: Sequence[_Pair]) -> Iterator[SliceChange]:
-    for kind in get_args(SliceKind):
-        parts: dict[str, list[_Pair]] = {}
-        for pair in known:
-            for name in _names(kind, pair):
-                parts.setdefault(name, []).append(pair)
-        if len(parts) > 1 or kind == "tag":
-            for name, own in parts.items():
-                yield SliceChange(kind=kind, name=name, success=_success(own))
-
-
-def _names(kind: SliceKind, pair: _Pair) -> Sequence[str]:
-    old, new = pair
-    match kind:
-        case "tag":
-            return new.tags
-        case "model":
-            return _moved(", ".join(old.models), ", ".join(new.models))
-        case "prompt":
-            return _moved(short_prompt(old.prompt or ""), short_prompt(new.prompt or ""))
-
-
-def _moved(before: str, after: str) -> Sequence[str]:
-    if not before and not after:
-        return ()
-    return (after,) if before == after else (f"{before or 'none'} → {after or 'none'}",)
 
 
 def _is_hidden(card: Scorecard) -> bool:

@@ -3,10 +3,9 @@
 from harness.reports.durations import Latency, PrintedEnd
 from harness.reports.figures import BrokenRule, FailedCode, FailureMode, Reliability, ToolRow, UnsteadyCase
 from harness.reports.judged_figures import JudgedRubric
-from harness.reports.replay import MissedTool, RecordedCassette
+from harness.reports.replay import Replay
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.statistics.intervals import Interval
-from harness.traces.trial import ModelUse
 from harness.values import Frozen
 
 
@@ -110,7 +109,7 @@ class FailedCase(Frozen):
     """The last output of the agent's program."""
 
 
-class Summary(Frozen):
+class Summary(Replay):
     """The summary of one run: what `harness run --json` and `harness report --json` print."""
 
     manifest: RunManifest
@@ -123,20 +122,6 @@ class Summary(Frozen):
     unmeasured: tuple[Unmeasured, ...]
     retried: tuple[Retried, ...] = ()
     """Tries that the harness could not finish, each of which another one followed."""
-    misses: tuple[MissedTool, ...] = ()
-    tiers: dict[str, int] = {}
-    fidelity: float | None = None
-    """See Replay.fidelity, and so for the next two."""
-    unfired_faults: tuple[str, ...] = ()
-    unsaid_turns: tuple[str, ...] = ()
-    self_reported_calls: int = 0
-    """See Replay.self_reported_calls."""
-    recorded: tuple[RecordedCassette, ...] = ()
-    """The changes of the cassettes; empty if nothing was recorded."""
-    model_tiers: dict[str, int] = {}
-    provenances: dict[str, int] = {}
-    """See Replay.provenances."""
-    model_use: ModelUse | None = None
     stopped: str | None = None
     """Why the run ended before its plan; None: it did not, or was killed."""
     reliability: tuple[Reliability, ...] = ()

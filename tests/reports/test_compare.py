@@ -138,16 +138,15 @@ def test_what_cannot_be_told_says_how_many_cases_would(compared: Callable[..., C
     assert found.verdict == "could be chance (p = 0.29); about 181 cases would be enough"
 
 
-def test_slices_and_failure_modes_are_compared_too(card: Card, manifest: Manifest) -> None:
+def test_failure_modes_and_models_are_compared_too(card: Card, manifest: Manifest) -> None:
     loop = Diagnosis(
         failure="loop_trap", kind="repeated_call", origin_step=1, evidence="e", confidence=0.9, version="1"
     )
-    old = [card(str(i), i > 5, tags=("smoke",) * (i % 2), models=("m-1",), diagnoses=(loop,)) for i in range(8)]
-    new = [card(str(i), tags=("smoke",) * (i % 2), models=("m-2",)) for i in range(8)]
+    old = [card(str(i), i > 5, models=("m-1",), diagnoses=(loop,)) for i in range(8)]
+    new = [card(str(i), models=("m-2",)) for i in range(8)]
 
     found = compare(manifest(old), old, manifest(new, "new"), new)
 
-    assert [(one.kind, one.name, one.success.better) for one in found.slices] == [("tag", "smoke", 3)]
     assert [(one.metric, one.before, one.after, one.found) for one in found.failures] == [
         ("loop_trap", 1.0, 0.0, "better")
     ]

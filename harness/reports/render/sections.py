@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 from harness.judging.rubrics import MIN_COVERAGE
 from harness.judging.verdicts import JudgeIdentity
@@ -36,7 +36,7 @@ from harness.scoring.scorecard import MODES, SUCCESS
 from harness.scoring.statistics.correction import Corrected
 
 if TYPE_CHECKING:
-    from harness.reports.compare import Comparison, SliceKind
+    from harness.reports.compare import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -355,19 +355,16 @@ NOTATION: Final = (
 
 def comparison_sections(comparison: "Comparison") -> tuple[Section, ...]:
     """The sections with content."""
-    from harness.reports.compare import SliceKind
-
     metrics = {change.metric: change for change in comparison.metrics if change.pairs}
     rows = tuple(_change_row(part.name.replace("_", " "), part.success) for part in comparison.categories)
     of_metrics = tuple(_change_row(name, metrics[name]) for name in own_metrics_first(list(metrics)))
-    found = [_slice(kind, comparison) for kind in get_args(SliceKind)]
     divergence = () if comparison.divergence is None else (_divergence(comparison.divergence),)
     changed = (_changed_failures(comparison), _changed_rules(comparison))
     first = (
         Section(title="passed by category", heads=("category", *_CHANGE_COLUMNS), rows=rows, key="category"),
         Section(title="mean by metric", heads=("metric", *_CHANGE_COLUMNS), rows=of_metrics, key="metric"),
     )
-    return (*first, *divergence, *(section for section in (*changed, *found) if section.rows))
+    return (*first, *divergence, *(section for section in changed if section.rows))
 
 
 def chance(change: MetricChange) -> str:
@@ -436,11 +433,6 @@ def _changed_rules(comparison: "Comparison") -> Section:
     rows = tuple(_change_row(one.metric, one, SUCCESS) for one in comparison.rules if one.difference)
     title = "learned rules: share of trials that break them (a change of behaviour, not a failure by itself)"
     return Section(title=title, heads=("rule", *_CHANGE_COLUMNS), rows=rows, key="rule")
-
-
-def _slice(kind: "SliceKind", comparison: "Comparison") -> Section:
-    rows = tuple(_change_row(one.name, one.success) for one in comparison.slices if one.kind == kind)
-    return Section(title=f"success by {kind}", heads=(kind, *_CHANGE_COLUMNS), rows=rows)
 
 
 _CHANGE_COLUMNS = ("before", "after", "change", "better", "worse", "pairs", "p", "says")

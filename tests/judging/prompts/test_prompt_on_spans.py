@@ -1,4 +1,4 @@
-"""Spans that name the prompt of a model call: the trajectory knows it, the scorecard too, and compare slices by it."""
+"""Spans that name the prompt of a model call: the trajectory knows it, the scorecard too, and compare names it."""
 
 from harness.reports.compare import compare
 from harness.scoring.evidence import Evidence
