@@ -59,8 +59,8 @@ def command(project: Path, /, folder: Path | None, port: int, opens: bool) -> No
 
     FOLDER is the project; without it, the one of `--project`. A zip file of runs is unpacked for as long as the app is
     open; nothing in it is believed, and no link in it is followed. The printed link opens one browser, once; Enter
-    prints another. Ctrl-C ends the app. It changes nothing but labels, candidates of judges and the tags of runs, and
-    can ask a run in flight to stop.
+    prints another. Ctrl-C ends the app. It changes nothing but labels and candidates of judges, and can ask a run in
+    flight to stop.
     """
     place = folder or project
     if place.is_dir():

@@ -70,10 +70,9 @@ class AgentVersion(Frozen):
     """An image of its own to run in; None: the environment's."""
     answer: Literal["reply", "stdout"] = "reply"
     """Where the final answer is read: the last `/reply`, or standard output."""
-    chat: ChatEndpoint | Literal["lines"] | None = None
-    """Of an agent that does not request the user's turns itself: where its HTTP chat endpoint is, or `lines` if it
-    reads and writes lines of JSON. It is driven by a program of the harness inside the sandbox (needs its python3).
-    """
+    chat: ChatEndpoint | None = None
+    """Of an agent that does not request the user's turns itself: where its HTTP chat endpoint is. It is driven by a
+    program of the harness inside the sandbox (needs its python3)."""
 
     @model_validator(mode="after")
     def _prompts_lie_in_files(self) -> "AgentVersion":

@@ -38,7 +38,7 @@ from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import RunFigures, TrialLine, failed_first, interval_of
 from harness.reports.render.sections import judged_section
 from harness.reports.units import dollars, figure, percent, percent_between
-from harness.runs.store.beside_trials import request_stop, stop_of, tags_of
+from harness.runs.store.beside_trials import request_stop, stop_of
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import judged_rubrics
 from harness.runs.store.manifest import RunManifest
@@ -76,10 +76,9 @@ def run(ask: Ask) -> Page:
         _broken(name, lines),
         *_judged(folder),
         fold("Conditions", facts(_conditions(manifest))),
-        *(() if ask.texts is not None else _actions(name, folder)),
+        *(() if ask.texts is not None else _actions(name)),
         section="Runs",
         up=("/", "Runs"),
-        beside=fragment(*map(chip, tags_of(folder.path))),
         modules=("live.js",) if running else (),
     )
 
@@ -185,10 +184,10 @@ def _judged(folder: RunFolder) -> Iterator[Markup]:
     yield from section_tables(map(judged_section, judged_run(folder)))
 
 
-def _actions(name: str, folder: RunFolder) -> Iterator[Markup | None]:
+def _actions(name: str) -> Iterator[Markup | None]:
     compared = link(path_of("compare", after=name), "Compare with the baseline")
     other = link(path_of("compare", run=name), "Compare with another run")
-    yield tag("div", compared, other, _tagging(name, folder), class_="tools")
+    yield tag("div", compared, other, class_="tools")
     pages = (("annotate", "Annotate"), ("workbench", "Workbench"), ("themes", "Themes"))
     yield chosen_of("More of this run", ((path_of(page, run=name), title, False) for page, title in pages))
 
@@ -217,12 +216,6 @@ def _conditions(manifest: RunManifest) -> list[tuple[str, Markup | str]]:
     found += [(key, value) for key, value in optional if value]
     found += [("variable", f"{key}={value}") for key, value in list(manifest.variables.items())[:20]]
     return found
-
-
-def _tagging(name: str, folder: RunFolder) -> Markup:
-    field = tag("input", name="tags", value=", ".join(tags_of(folder.path)), maxlength="500")
-    label = tag("label", tag("span", "tags, with commas"), field)
-    return action(path_of("runs", name, "tags"), "Save tags", None, label)
 
 
 def _trials(ask: Ask, name: str, lines: Sequence[TrialLine]) -> Markup:

@@ -9,7 +9,6 @@ from harness.reports.pages.markup import (
     Markup,
     Order,
     bounded,
-    chip,
     choice,
     filters,
     fragment,
@@ -27,14 +26,13 @@ from harness.reports.pages.markup import (
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.run_index import RunEntry, RunFigures, RunIndex
 from harness.reports.units import dollars, percent_between
-from harness.runs.store.beside_trials import set_tags, tags_of
 from harness.runs.store.manifest import RunManifest
 
 _PER_PAGE = 50
 _WITHIN_S = 0.12
 """For the figures of one page; runs that were not counted by then are filled in by the page's program."""
 _HEADS = ("run", "suite", "agent", "release", "tools", "#trials", "#success", "#95 %", "#cost", "most frequent failure")
-_FIELDS = ("suite", "agent", "release", "tag")
+_FIELDS = ("suite", "agent", "release")
 _SORTED = ("run", "suite", "agent", "release", "tools", "trials", "success", "cost")
 
 
@@ -55,21 +53,20 @@ def _orders(index: RunIndex, entries: Sequence[RunEntry]) -> Mapping[str, Callab
 def runs(ask: Ask) -> Page:
     """`/`: filters are parts of the address."""
     everything = ask.project.index.entries()
-    tags = {entry.name: _tags(ask, entry) for entry in everything}
-    chosen = [entry for entry in everything if _fits(entry, tags[entry.name], ask)]
+    chosen = [entry for entry in everything if _fits(entry, ask)]
     index = ask.project.index
     counted = chosen if ask.query.get("sort") else ()
     order = Order(path="/", query=ask.query, keys=_orders(index, counted))
     shown, beside = ask.part(order.of(chosen), "/", _PER_PAGE)
     readable = [entry.name for entry in shown if entry.manifest is not None]
     figures = index.figures_within(readable, _WITHIN_S)
-    rows = [_row(entry, figures.get(entry.name), tags[entry.name]) for entry in shown]
+    rows = [_row(entry, figures.get(entry.name)) for entry in shown]
     listed = table(_HEADS, rows, caption="Runs", class_="plain list runs", order=order)
     count = f"{len(chosen)} of {len(everything)} runs" if len(chosen) != len(everything) else f"{len(chosen)} runs"
     button = tag("button", "Compare two ticked runs", class_="quiet")
     return Page.of(
         "Runs",
-        _filters(ask, everything, tags),
+        _filters(ask, everything),
         tag("form", listed, button, action="/compare", class_="ticked") if rows else _nothing(everything),
         beside,
         section="Runs",
@@ -85,43 +82,27 @@ def figures(ask: Ask) -> Page:
     return Page(title="", body=fragment(*_cells(name, found.get(name))), part=True)
 
 
-def tag_run(ask: Ask) -> str:
-    """Sets the tags of a run to those of the form."""
-    name = ask.place["run"]
-    folder = ask.project.run(name)
-    typed = [text.strip() for text in ask.form.get("tags", "").split(",")]
-    set_tags(folder.path, [text for text in typed if text])
-    return path_of("runs", name)
-
-
-def _tags(ask: Ask, entry: RunEntry) -> tuple[str, ...]:
-    return () if entry.manifest is None else tags_of(ask.project.index.place(entry.name))
-
-
-def _fits(entry: RunEntry, tags: Sequence[str], ask: Ask) -> bool:
+def _fits(entry: RunEntry, ask: Ask) -> bool:
     asked = {name: ask.query.get(name, "") for name in _FIELDS}
     sought = ask.query.get("q", "").casefold()
     manifest = entry.manifest
     if manifest is None:
         return not any(asked.values()) and sought in entry.name.casefold()
-    if asked["tag"] and asked["tag"] not in tags:
+    if any(asked[name] not in ("", getattr(manifest, name) or "") for name in _FIELDS):
         return False
-    if any(asked[name] not in ("", getattr(manifest, name) or "") for name in ("suite", "agent", "release")):
-        return False
-    return sought in f"{entry.name} {manifest.suite} {manifest.agent} {manifest.release} {' '.join(tags)}".casefold()
+    return sought in f"{entry.name} {manifest.suite} {manifest.agent} {manifest.release}".casefold()
 
 
-def _filters(ask: Ask, everything: Sequence[RunEntry], tags: dict[str, tuple[str, ...]]) -> Markup:
+def _filters(ask: Ask, everything: Sequence[RunEntry]) -> Markup:
     manifests = [entry.manifest for entry in everything if entry.manifest is not None]
-    known = {name: sorted({getattr(one, name) for one in manifests} - {None}) for name in ("suite", "agent", "release")}
-    known["tag"] = sorted({one for some in tags.values() for one in some})
+    known = {name: sorted({getattr(one, name) for one in manifests} - {None}) for name in _FIELDS}
     choices = [choice(name, name, known[name], ask.query.get(name, "")) for name in _FIELDS if known[name]]
     if ask.query.get("sort"):
         choices.append(hidden("sort", ask.query["sort"]))
     return filters(search("q", "find", ask.query.get("q", "")), *choices, action="/")
 
 
-def _row(entry: RunEntry, figures: RunFigures | str | None, tags: Sequence[str]) -> Markup:
+def _row(entry: RunEntry, figures: RunFigures | str | None) -> Markup:
     manifest = entry.manifest
     if manifest is None:
         problem = tag("td", tag("span", bounded(entry.problem or "", 300), class_="bad"), colspan=str(len(_HEADS) - 1))
@@ -129,7 +110,7 @@ def _row(entry: RunEntry, figures: RunFigures | str | None, tags: Sequence[str])
     more = tag("span", f" · {bounded(manifest.suite, 60)} · {bounded(manifest.agent, 60)}", class_="narrow")
     made = tag("span", when(manifest.created), more, class_="why")
     box = tag("input", type="checkbox", name="run", value=entry.name, aria_label=f"compare {entry.name}")
-    head = tag("th", box, " ", run_link(entry.name), *(chip(one) for one in tags), made, scope="row")
+    head = tag("th", box, " ", run_link(entry.name), made, scope="row")
     cells = [tag("td", term(text) if text in ("oracle", "nop", "sealed") else text) for text in _facts(manifest)]
     waiting = None if figures is not None else path_of("part", "figures", entry.name)
     counted = _cells(entry.name, figures)
@@ -168,6 +149,5 @@ def _nothing(everything: Sequence[RunEntry]) -> Markup:
 
 PAGES = PageSet(
     shows={"/": runs, "/runs": runs, "/part/figures/{run}": figures},
-    acts={"/runs/{run}/tags": tag_run},
     entry=("Runs", "Runs", "/"),
 )

@@ -1,4 +1,4 @@
-"""Runs inside a sandbox: drives an agent that is an HTTP chat endpoint, or a process that speaks lines of JSON.
+"""Runs inside a sandbox: drives an agent that is an HTTP chat endpoint.
 
 Stands alone (standard library only). The agent's own command is this program's arguments; HARNESS_TALK says how to talk
 to it. Each message of the user is taken from the gateway, given to the agent, and the agent's answer given back.
@@ -6,18 +6,16 @@ to it. Each message of the user is taken from the gateway, given to the agent, a
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 _AFTER_THE_END_S = 10
 _START_S = 30
@@ -50,67 +48,6 @@ class GatewayConnection:
             if status != 200:
                 return
             yield turn
-
-
-class LinesAgent:
-    """One JSON object a line: `{"message": ...}` to the agent, and from it.
-
-    Before its message the agent may say `{"thought": ..., "plan": [...]}`, and call tools with
-    `{"tool": ..., "arguments": {...}}`, answered by `{"tool": ..., "status": ..., "answer": ...}`. Lines that are no
-    JSON object are printed.
-    """
-
-    def __init__(self, command: Sequence[str], gateway: GatewayConnection) -> None:
-        self._gateway = gateway
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
-        )
-        assert self._process.stdin is not None  # both are pipes
-        assert self._process.stdout is not None
-        self._to: IO[str] = self._process.stdin
-        self._from: IO[str] = self._process.stdout
-
-    def answer(self, turn: Mapping[str, Any]) -> str:
-        """What the agent says to the user's message."""
-        self._send_line(turn)
-        for line in self._from:
-            said = _parsed_object(line)
-            if said is None:
-                sys.stdout.write(line)
-            elif "message" in said:
-                return str(said["message"])
-            else:
-                self._handle_message(said, line)
-        raise AgentFailed(f"the agent ended with status {self._process.wait()} before it had answered")
-
-    def end(self) -> int:
-        """Closes the agent's input, and waits for it to end by itself."""
-        with contextlib.suppress(BrokenPipeError):
-            self._to.close()
-        late = threading.Timer(_AFTER_THE_END_S, self._process.kill)
-        late.start()
-        for line in self._from:
-            sys.stdout.write(line)
-        code = self._process.wait()
-        late.cancel()
-        return max(0, code)
-
-    def _handle_message(self, said: Mapping[str, Any], line: str) -> None:
-        if "thought" in said:
-            self._gateway.ask("POST", "/thought", {"text": said["thought"], "plan": said.get("plan")})
-        elif "tool" in said:
-            name = str(said["tool"])
-            status, answer = self._gateway.ask("POST", "/tools/" + quote(name, safe=""), said.get("arguments", {}))
-            self._send_line({"tool": name, "status": status, "answer": answer})
-        else:
-            raise AgentFailed(f"a line of JSON has none of message, thought and tool: {line[:_SHOWN]}")
-
-    def _send_line(self, value: Mapping[str, Any]) -> None:
-        try:
-            self._to.write(json.dumps(value) + "\n")
-            self._to.flush()
-        except BrokenPipeError:
-            raise AgentFailed(f"the agent ended with status {self._process.wait()} before it was asked") from None
 
 
 class HttpAgent:
@@ -215,21 +152,13 @@ def _shortened_text(text: bytes) -> str:
     return text[:_SHOWN].decode("utf-8", "replace")
 
 
-def _parsed_object(line: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def main() -> int:
     """Exit status: the agent's own; 1 if it did not answer as agreed."""
     talk = json.loads(os.environ.pop("HARNESS_TALK"))
     command = sys.argv[1:]
     gateway = GatewayConnection(os.environ["HARNESS_GATEWAY_URL"])
     try:
-        agent = LinesAgent(command, gateway) if talk["chat"] == "lines" else HttpAgent(command, talk["chat"])
+        agent = HttpAgent(command, talk["chat"])
         for turn in gateway.turns():
             status, _ = gateway.ask("POST", "/reply", {"message": agent.answer(turn)})
             if status != 204:

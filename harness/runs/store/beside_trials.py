@@ -1,14 +1,12 @@
-"""Small files beside the trials of a run: tags, reason of its end, trials in flight, causes, states
-of references.
-"""
+"""Small files beside the trials of a run: reason of its end, trials in flight, causes, states of references."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from harness.disk import make_folder, write_atomically
 from harness.errors import ResultsError, UsageError
@@ -16,43 +14,9 @@ from harness.processes import partial_name
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.storage import commit_folder, json_bytes, parsed, read_as, read_checked
 from harness.scoring.evidence import ReferenceState, is_state_of
-from harness.suite.problems import first_words
 from harness.suite.suites import Suite
 from harness.traces.recorder import TrialProgress
 from harness.values import Frozen
-
-# Tags of a run, which people give it: `tags.json` in its folder. They are in no digest and change no figure.
-
-_TAGS = "tags.json"
-_Tag = Annotated[str, Field(pattern=r"^[^\s,\x00-\x1f\x7f][^,\x00-\x1f\x7f]{0,39}$")]
-
-
-class Tags(Frozen):
-    """The file."""
-
-    tags: tuple[_Tag, ...] = Field(max_length=12)
-
-
-def tags_of(run: Path) -> tuple[str, ...]:
-    """The tags of a run; none if the file is damaged: tags must not make a run unreadable."""
-    path = run / _TAGS
-    try:
-        return read_as(path, Tags).tags if path.exists() else ()
-    except ResultsError:
-        return ()
-
-
-def set_tags(run: Path, tags: Sequence[str]) -> None:
-    """Replaces the tags of a run. Raises UsageError for a tag that cannot be one."""
-    try:
-        named = Tags(tags=tuple(dict.fromkeys(tags)))
-    except ValidationError as error:
-        raise UsageError(
-            f"these are not tags: {first_words(error)[1]}",
-            remedy="at most 12 tags of at most 40 characters each, without commas",
-        ) from None
-    write_atomically(run / _TAGS, json_bytes(named))
-
 
 _STOP = "stopped.json"
 _REQUEST = "stop_requested"

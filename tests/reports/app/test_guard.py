@@ -68,9 +68,8 @@ def test_the_session_of_the_app_reaches_no_other_port_of_this_machine(
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1", ""])
 def test_another_page_changes_nothing(client: httpx.Client, origin: str) -> None:
-    answer = client.post("/runs/other/tags", data={"tags": "stolen"}, headers={"Origin": origin})
+    answer = client.post("/runs/other/stop", headers={"Origin": origin})
     assert 403 == answer.status_code
-    assert "stolen" not in client.get("/").text
 
 
 def test_every_answer_forbids_what_the_app_does_not_need(client: httpx.Client) -> None:
@@ -121,5 +120,5 @@ def test_other_methods_are_not_answered(client: httpx.Client) -> None:
 
 
 def test_a_body_that_is_too_large_is_refused(client: httpx.Client) -> None:
-    answer = client.post("/runs/other/tags", data={"tags": "x" * 1_000_000})
+    answer = client.post("/runs/other/stop", data={"x": "x" * 1_000_000})
     assert 413 == answer.status_code

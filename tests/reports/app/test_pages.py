@@ -10,7 +10,6 @@ from harness.cli.view import app_pages
 from harness.reports.pages.markup import Markup
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.server import ViewServer
-from harness.runs.store.beside_trials import tags_of
 from tests.reports.app.client import entered
 from tests.reports.html.runs import HOSTILE, store
 
@@ -36,17 +35,6 @@ def test_a_text_is_found_in_the_transcripts_of_all_runs(client: httpx.Client) ->
     assert {"after", "before", "other"} <= set(re.findall(r'data-href="/runs/(\w+)/trials/[^"]*#step-\d', text))
     assert "0 steps" in client.get("/search?q=nothing-like-it").text
     assert "<img src=x" not in client.get("/search?q=onerror").text
-
-
-def test_tags_are_kept_with_the_run_and_filter_the_list(client: httpx.Client, project: Path) -> None:
-    answer = client.post("/runs/other/tags", data={"tags": "candidate, for ann"})
-    assert 200 == answer.status_code
-    assert ("candidate", "for ann") == tags_of(project / "runs" / "other")
-    text = client.get("/?tag=candidate").text
-    assert 'href="/runs/other"' in text
-    assert 'href="/runs/after"' not in text
-    refused = client.post("/runs/other/tags", data={"tags": "x" * 100})
-    assert (409, ("candidate", "for ann")) == (refused.status_code, tags_of(project / "runs" / "other"))
 
 
 def test_a_run_shows_its_trials_filtered_sorted_and_paged(client: httpx.Client, project: Path) -> None:
