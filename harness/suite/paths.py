@@ -29,10 +29,8 @@ def strict_path(path: str) -> "JSONPath | CompoundJSONPath":
 
 def found_at(path: str, document: "JsonValue", *, field: str) -> "list[JsonValue]":
     """Every value that it leads to. Raises OutOfTime, which names the field."""
-    from harness.suite.path_environment import PathEnvironment
-
     with time_limit(_question(path, field)):
-        return cast("list[JsonValue]", PathEnvironment().findall(path, document))
+        return cast("list[JsonValue]", strict_path(path).findall(document))
 
 
 def selects(path: str, document: "JsonValue", *, field: str) -> bool:

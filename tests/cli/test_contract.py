@@ -52,7 +52,7 @@ def test_every_verb_and_option_has_help() -> None:
 
 def test_every_verb_that_lists_or_shows_has_json() -> None:
     acts = ("init", "view", "mcp", "baseline", "annotate", "export", "image build", "snapshot build", "snapshot verify")
-    acts += ("case new", "case from-data", "tool refresh", "cassette refresh", "drift learn", "issue comment")
+    acts += ("case from-data", "tool refresh", "cassette refresh", "drift learn", "issue comment")
     acts += ("online send", "online delete")
     without = {" ".join(words) for words, verb in VERBS.items() if not any("--json" in one.opts for one in verb.params)}
     assert set(acts) == without
@@ -132,7 +132,6 @@ NAMES = ("run", "runs", "suite", "suites", "source", "words")
 NEEDED = {
     "case from-data": ("rows.csv", "--template", "rows.csv"),
     "case from-trace": ("c",),
-    "case new": ("--task", "t", "--answer", "", "--required", "", "--forbidden", "", "--id", "i"),
     "cassette refresh": ("--from", NOBODY),
     "export": ("-o", "out"),
     "judge run": ("--rubric", "x", "--model", "m"),

@@ -97,7 +97,7 @@ PATHS = [f"$.items[?search(@.name, '{EITHER}')]", f"$.items[?match(@.name, '{EIT
          "$.items[?search(@.name, @.by)]"]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", [*PATHS, f"$.items[?@.name =~ /{EITHER}/]"])
+@pytest.mark.parametrize("path", PATHS)
 def test_a_path_is_asked_within_the_limit(path: str) -> None:
     document = {"items": [{"name": HOSTILE, "by": EITHER}]}
     began = time.process_time()
@@ -112,7 +112,7 @@ def test_a_strict_path_is_asked_within_the_limit(path: str) -> None:
         selects(path, {"items": [{"name": HOSTILE, "by": EITHER}]}, field="eligibility")
 
 
-@pytest.mark.parametrize("path", [*PATHS, f"$.items[?@.name =~ /{EITHER}/]"])
+@pytest.mark.parametrize("path", PATHS)
 def test_what_a_path_can_tell_soon_it_tells(path: str) -> None:
     one = {"name": "aaa", "by": EITHER}
     assert [one] == found_at(path, {"items": [one, {"name": "b", "by": EITHER}]}, field="body")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from harness.runs.plan.plan import secret_values
 from harness.runs.store.folder import RunFolder, StoredTrial
 from harness.scoring.scorecard import Scorecard
 from harness.suite.cases import Case
-from harness.suite.documents import open_document, read_plain, shaped
+from harness.suite.documents import open_document, read_plain
 from harness.suite.loading import load_stored_suite, load_suite
 from harness.suite.suite_file import SuiteFile
 from harness.suite.suites import Suite, case_of, state_names
@@ -256,21 +256,6 @@ def add_case(project: Path, suite: Suite, case: Case, recordings: Sequence[Recor
 def refuse_taken_case(project: Path, suite: Suite, case_id: str, file: Path) -> None:
     """Raises UsageError if `add_case` would, for an id that exists; nothing is written."""
     _refuse_taken(suite, case_id, file.resolve(), cassette_path(project / "cassettes", suite.name, case_id))
-
-
-def add_new_case(project: Path, suite: Suite, fields: Mapping[str, object], file: Path | None) -> AddedCase:
-    """Writes a case without recordings, with the given fields alone, so that the suite's defaults hold for the others.
-
-    `file` None: the first file that the suite names, else `cases.yaml`. Raises UsageError for an id that exists or a
-    wrong field.
-    """
-    named = next((one for one in _patterns(suite) if not set(one) & set("*?[")), "cases.yaml")
-    target = (file or suite.folder / named).resolve()
-    case = shaped(target, dict(fields), Case, {})
-    cassette = cassette_path(project / "cassettes", suite.name, case.id)
-    _refuse_taken(suite, case.id, target, cassette)
-    listed = _write_case_file(project, suite, target, _with_item(target, dict(fields)), cassette)
-    return AddedCase(file=target, cassette=cassette, listed=listed, line=_cases_line(suite, target))
 
 
 def _stored_trial(folder: RunFolder, request: Request) -> tuple[StoredTrial, Scorecard]:

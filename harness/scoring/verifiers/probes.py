@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from harness.scoring.evidence import BY_AGENT, Evidence, probe_problem, unmeasurable_state
 from harness.scoring.json_values import PointerNotFound, at_pointer, json_contains, json_equal, unmatched
 from harness.suite.cases import StateProbe
-from harness.suite.paths import found_at
+from harness.suite.paths import found_at, strict_path
 from harness.suite.suites import Suite
 from harness.text import shortened
 from harness.traces.trajectory import Content
@@ -58,12 +58,7 @@ class PathRule(Frozen):
     @field_validator("path")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        import jsonpath
-
-        try:
-            jsonpath.compile(value)
-        except (jsonpath.JSONPathError, OverflowError, RecursionError) as error:
-            raise ValueError(f"invalid JSONPath: {error}") from None
+        strict_path(value)
         return value
 
     @model_validator(mode="after")
