@@ -78,10 +78,6 @@ if TYPE_CHECKING:
     from harness.suite.cases import ReferenceCall as ReferenceCall
     from harness.suite.loading import load_suite as load_suite
     from harness.suite.suites import Suite as Suite
-    from harness.suite.tool_sources import OpenToolSource as OpenToolSource
-    from harness.suite.tool_sources import SourceContext as SourceContext
-    from harness.suite.tool_sources import ToolResult as ToolResult
-    from harness.suite.tool_sources import ToolSource as ToolSource
     from harness.suite.tools import ToolSpec as ToolSpec
     from harness.traces.foreign_json import Record as Record
     from harness.traces.formats.found import Found as Found
@@ -207,12 +203,6 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "harness.suite.loading": ("load_suite",),
     "harness.suite.suites": ("Suite",),
-    "harness.suite.tool_sources": (
-        "OpenToolSource",
-        "SourceContext",
-        "ToolResult",
-        "ToolSource",
-    ),
     "harness.suite.tools": ("ToolSpec",),
     "harness.traces.foreign_json": ("Record",),
     "harness.traces.formats.found": (

@@ -134,4 +134,4 @@ def _default_mode(suite: Suite) -> ToolMode:
     """`sealed` if all servers with an address are services of the environment, else `replay`."""
     servers = suite.reached.values()
     has_services = any(server.service is not None for server in servers)
-    return "sealed" if has_services and not any(one.base_url or one.tool_source for one in servers) else "replay"
+    return "sealed" if has_services and not any(one.base_url for one in servers) else "replay"

@@ -16,8 +16,6 @@ from harness.scoring.scorecard import Scorecard
 from harness.suite.cases import FaultSpec
 from harness.suite.interventions import CallEdit, Intervention, Invocation, TrialVariant
 from harness.suite.models import ToolMode
-from harness.suite.suites import Suite
-from harness.suite.tool_sources import has_own_state
 from harness.traces.trial import Trial
 from harness.values import Frozen
 
@@ -105,7 +103,7 @@ def fork(subject: StoredSubject, request: ForkRequest, say: Callable[[str], None
     """Runs the fork and stores it. Raises UsageError, before anything starts, for what cannot be forked."""
     variant = variant_at(subject, request.step, request.change)
     mode = tool_mode(subject, request.tools)
-    if request.tools is None and mode == "live" and _can_be_sealed(subject.suite):
+    if request.tools is None and mode == "live":
         mode = "sealed"
     same = request.options.agent is None
     refuse_unforkable(subject, mode, same_agent=same, until=request.step, say=say)
@@ -125,12 +123,6 @@ def fork(subject: StoredSubject, request: ForkRequest, say: Callable[[str], None
             forked_trial(number, subject.trial, request.step, one) for number, one in enumerate(results, start=1)
         ),
     )
-
-
-def _can_be_sealed(suite: Suite) -> bool:
-    """Whether each trial has tools of its own, of a suite whose servers are all part of its environment."""
-    sources = (server.tool_source for server in suite.reached.values())
-    return all(source is None or has_own_state(source, suite.folder) for source in sources)
 
 
 def variant_at(subject: StoredSubject, step: int, change: ForkChange) -> TrialVariant:

@@ -19,7 +19,6 @@ from harness.cassettes.redaction import Redactor
 from harness.disk import write_atomically
 from harness.errors import ServiceError, UsageError
 from harness.gateway.upstream.mcp_servers import ServerStart, check_program
-from harness.gateway.upstream.registered_tools import registered_listing
 from harness.gateway.upstream.tool_servers import filled
 from harness.gateway.upstream.transport import open_client
 from harness.runs.execution.environment import open_services
@@ -32,19 +31,17 @@ from harness.suite.tool_groups import (
     McpTools,
     OpenApiTools,
     PythonTools,
-    SourceTools,
     listing_digest,
     listing_path,
     read_listing,
     write_listing,
 )
-from harness.suite.tool_sources import SourceContext, declared_tool_source
 from harness.suite.tools_section import remote_document_path, server_of
 from harness.values import JsonObject, canonical_json
 
 _WITHIN_S = 60.0
 Services = Mapping[str, str]
-Listed = McpTools | PythonTools | SourceTools
+Listed = McpTools | PythonTools
 """The groups whose tools are listed by the source itself, in the form of MCP."""
 
 
@@ -129,20 +126,12 @@ async def _ask(group: Group, asking: SourceLocations, client: aiohttp.ClientSess
 
 async def source_listing(group: Listed, asking: SourceLocations, client: aiohttp.ClientSession) -> Listing:
     """The source's current listing. Raises ServiceError for one that does not answer."""
-    tools = await (_registered(group, asking) if isinstance(group, SourceTools) else _served(group, asking, client))
+    tools = await _served(group, asking, client)
     digest = listing_digest(group, asking.folder)
     return Listing(server=group.server, source=_source_name(group), digest=digest, tools=asking.redacted(tools))
 
 
-async def _registered(group: SourceTools, asking: SourceLocations) -> list[JsonObject]:
-    source = declared_tool_source(group.tool_source, group.parameters, asking.folder)
-    context = SourceContext(server=group.server, folder=asking.folder, secrets=asking.secrets)
-    return await registered_listing(group.server, lambda: source.open(context))
-
-
-async def _served(
-    group: McpTools | PythonTools, asking: SourceLocations, client: aiohttp.ClientSession
-) -> list[JsonObject]:
+async def _served(group: Listed, asking: SourceLocations, client: aiohttp.ClientSession) -> list[JsonObject]:
     server = server_of(group)
     check_program(group.server, server, asking.folder)
     if server.service is not None and server.service not in asking.services:
@@ -216,6 +205,4 @@ def _paths(document: JsonValue) -> JsonObject:
 def _source_name(group: Listed) -> str:
     if isinstance(group, PythonTools):
         return group.python
-    if isinstance(group, SourceTools):
-        return group.tool_source
     return " ".join(group.mcp.command) or group.mcp.base_url or f"service {group.mcp.service}"

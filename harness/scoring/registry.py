@@ -212,5 +212,5 @@ def _named_code(suite: Suite) -> Iterator[str]:
             yield f"check {check.name!r}: {check.parameters['function']}"
     yield from (f"metrics: {name}" for name in suite.metrics if name not in METRICS)
     for name, server in suite.servers.items():
-        if server.is_program or server.tool_source is not None:
+        if server.is_program:
             yield f"server {name!r}"

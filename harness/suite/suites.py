@@ -18,7 +18,7 @@ from harness.suite.hosts import HostSpec, Reset
 from harness.suite.models import Doubles, ModelSpec
 from harness.suite.tools import ToolSpec
 from harness.text import alternatives
-from harness.values import Frozen, JsonObject
+from harness.values import Frozen
 
 DESCRIPTIONS: Final = "descriptions"
 
@@ -148,10 +148,6 @@ class ToolServer(Frozen):
     """That the server speaks MCP; set by a group of tools, not by hand."""
     python: str | None = None
     """A file of functions in the suite's folder."""
-    tool_source: str | None = None
-    """The name of a tool source of a package or of the suite; set by a group of tools, not by hand."""
-    parameters: JsonObject = {}
-    """The fields of that tool source; set by a group of tools, not by hand."""
     sandbox: bool = False
     """Set by a group of sandbox tools, not by hand."""
     browser: bool = False
@@ -165,7 +161,7 @@ class ToolServer(Frozen):
     @property
     def speaks_http(self) -> bool:
         """Whether it answers plain HTTP requests, which probes of the kind `api` send."""
-        return not (self.sandbox or self.browser or self.is_program or self.mcp is not None or self.tool_source)
+        return not (self.sandbox or self.browser or self.is_program or self.mcp is not None)
 
 
 class Suite(Frozen):

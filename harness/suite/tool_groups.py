@@ -13,7 +13,7 @@ from harness.suite.documents import read_document
 from harness.suite.hosts import Reset
 from harness.suite.suites import McpServer
 from harness.suite.tools import Effect, ToolKind
-from harness.values import Frozen, JsonObject, digest_of
+from harness.values import Frozen, JsonObject
 
 
 class ToolGroup(Frozen):
@@ -97,17 +97,6 @@ class PythonTools(ToolGroup):
     server: str = "python"
 
 
-class SourceTools(ToolGroup):
-    """The tools of a tool source that an installed package or a file of the suite brings."""
-
-    tool_source: str = Field(min_length=1)
-    """The name of an entry point in the group `harness.tool_source`, `module:Name`, or `file.py:Name` in the suite's
-    folder.
-    """
-    parameters: JsonObject = Field(default={}, alias="with")
-    """The fields of the tool source."""
-
-
 class SandboxTools(Frozen):
     """Tools that act in the trial's own sandbox, in every tool mode."""
 
@@ -134,12 +123,11 @@ class BrowserTools(Frozen):
     """Tool -> fields to set, as in other groups."""
 
 
-Group = OpenApiTools | McpTools | PythonTools | SourceTools | SandboxTools | BrowserTools
+Group = OpenApiTools | McpTools | PythonTools | SandboxTools | BrowserTools
 KINDS: dict[str, type[Group]] = {
     "openapi": OpenApiTools,
     "mcp": McpTools,
     "python": PythonTools,
-    "tool_source": SourceTools,
     "sandbox": SandboxTools,
     "browser": BrowserTools,
 }
@@ -183,10 +171,6 @@ def listing_digest(group: ToolGroup, folder: Path) -> str | None:
     match group:
         case PythonTools():
             return _file_digest(folder / group.python)
-        case SourceTools():
-            file, _, _ = group.tool_source.rpartition(":")
-            code = _file_digest(folder / file) if file.endswith(".py") else None
-            return digest_of({"tool_source": group.tool_source, "with": group.parameters, "code": code})
         case _:
             return None
 

@@ -11,7 +11,7 @@ from harness.suite.expressions import check_expression, cut
 from harness.values import Frozen, JsonObject, with_texts
 
 Effect = Literal["read", "write"]
-ToolKind = Literal["http", "mcp", "python", "tool_source", "sandbox", "browser"]
+ToolKind = Literal["http", "mcp", "python", "sandbox", "browser"]
 IMPORTED_SERVER = "imported"
 """The server of tools that an import found: their list may be incomplete."""
 POINTER = r"^(/[^/]*)+$"

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from harness.disk import is_file
-from harness.errors import InvalidDocument, UsageError
+from harness.errors import InvalidDocument
 from harness.suite.builtin_tools import browser_tools, sandbox_tools
 from harness.suite.documents import Document, open_document, read_plain
 from harness.suite.suites import McpServer, ToolServer
@@ -20,13 +20,11 @@ from harness.suite.tool_groups import (
     OpenApiTools,
     PythonTools,
     SandboxTools,
-    SourceTools,
     listed_tools,
     listing_digest,
     listing_path,
     read_listing,
 )
-from harness.suite.tool_sources import tool_source_class
 from harness.suite.tools import ToolSpec
 from harness.values import JsonObject
 
@@ -108,18 +106,7 @@ def _tool_items(source: Document, items: JsonValue, at: tuple[int | str, ...]) -
             source.refuse(*here, problem=f"is of one kind only, not {' and '.join(kinds)}")
         else:
             group = source.shaped(KINDS[kinds[0]], data, *here) if kinds else None
-            if isinstance(group, SourceTools):
-                _check_source(source, here, group)
             yield _Item(source=source, at=here, data=data, group=group)
-
-
-def _check_source(document: Document, at: tuple[int | str, ...], group: SourceTools) -> None:
-    """Finds the tool source and validates its parameters, with the line of each."""
-    try:
-        found = tool_source_class(group.tool_source, document.path.parent)
-    except UsageError as error:
-        document.refuse(*at, "tool_source", problem=error.message, remedy=error.remedy)
-    document.shaped(found, group.parameters, *at, "with")
 
 
 def _other_document(document: Document, name: str, *at: int | str) -> Document:
@@ -138,7 +125,7 @@ def _add_server(item: _Item, group: Group, servers: dict[str, ToolServer]) -> No
     servers[group.server] = server_of(group)
 
 
-def server_of(group: McpTools | PythonTools | SourceTools | SandboxTools | BrowserTools) -> ToolServer:
+def server_of(group: McpTools | PythonTools | SandboxTools | BrowserTools) -> ToolServer:
     """The server that the group brings."""
     match group:
         case McpTools(mcp=place):
@@ -154,14 +141,6 @@ def server_of(group: McpTools | PythonTools | SourceTools | SandboxTools | Brows
             )
         case PythonTools():
             return ToolServer(python=group.python, disposable=group.disposable, double=group.double, state=group.state)
-        case SourceTools():
-            return ToolServer(
-                tool_source=group.tool_source,
-                parameters=group.parameters,
-                disposable=group.disposable,
-                double=group.double,
-                state=group.state,
-            )
         case SandboxTools():
             return ToolServer(sandbox=True, disposable=True)
         case BrowserTools():
@@ -182,8 +161,6 @@ def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
             return listed_tools(group, _listing(group.server, folder), "mcp")
         case PythonTools():
             return listed_tools(group, _unchanged(group, group.python, folder), "python")
-        case SourceTools():
-            return listed_tools(group, _unchanged(group, f"`with` of {group.tool_source}", folder), "tool_source")
 
 
 def _openapi_document(group: OpenApiTools, folder: Path) -> JsonValue:
@@ -195,7 +172,7 @@ def _openapi_document(group: OpenApiTools, folder: Path) -> JsonValue:
     return document
 
 
-def _unchanged(group: PythonTools | SourceTools, what: str, folder: Path) -> Listing:
+def _unchanged(group: PythonTools, what: str, folder: Path) -> Listing:
     """The stored listing, if it was made of the group as it is now."""
     listing = _listing(group.server, folder)
     if listing.digest != listing_digest(group, folder):

@@ -14,21 +14,6 @@ from harness.suite.tools import ToolSpec
 from tests.gateway.conftest import Agent, parameters, tool
 
 _BUSY_S = 8
-BLOCKING = """
-import time
-from harness.api import Frozen, ToolResult
-
-class Blocking(Frozen):
-    def open(self, context):
-        return self
-
-    async def call(self, tool, arguments):
-        time.sleep(arguments["busy_s"])
-        return ToolResult(value={})
-
-    async def close(self):
-        pass
-"""
 _NESTED = r"^(a|a)+$"
 _CATASTROPHE = "a" * 60 + "!"
 _PAIRS = json.dumps({"of": [{"n": number} for number in range(20_000)]}).encode()
@@ -77,12 +62,10 @@ TOOLS = (
     tool("nested", "GET /order", parameters=parameters(of={"type": "string", "pattern": _NESTED})),
     _inside(SHELL, "box", "sandbox", command="string"),
     _inside(CLICK, "page", "browser", target="string"),
-    _inside("blocking", "plugged", "tool_source", busy_s="number"),
 )
 SERVERS = {
     "box": ToolServer(sandbox=True),
     "page": ToolServer(browser=True),
-    "plugged": ToolServer(tool_source="blocking.py:Blocking", disposable=True),
 }
 TALK = {"turns": [{"say": "And ham.", "when": {"regex": _NESTED}}, {"say": "Go on."}, {"say": "Go on."}]}
 
@@ -95,9 +78,6 @@ class Floods:
 
     def click(self, agent: Agent) -> None:
         agent.call(CLICK, target=f"{_BUSY_S}")
-
-    def blocking(self, agent: Agent) -> None:
-        agent.call("blocking", busy_s=_BUSY_S / 8)
 
     def slow_server(self, agent: Agent) -> None:
         agent.call("busy")
@@ -123,7 +103,7 @@ class Floods:
 
 
 _JSON = {"Content-Type": "application/json"}
-CONNECTIONS = {"slow_server": 300, "pairs": 2, "blocking": 16}
+CONNECTIONS = {"slow_server": 300, "pairs": 2}
 
 
 class Neighbour:
@@ -138,7 +118,6 @@ class Neighbour:
         acts: dict[str, Callable[[], Any]] = {
             "shell": lambda: call(SHELL, command="echo"),
             "click": lambda: call(CLICK, target="0"),
-            "blocking": lambda: call("blocking", busy_s=0),
             "http": lambda: call("order"),
             "rated": lambda: call("rated"),
             "unique": lambda: call("unique", of=[1, 2]),

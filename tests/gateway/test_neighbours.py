@@ -20,7 +20,7 @@ from harness.sandbox.snapshot import Snapshot
 from harness.suite.cases import Case, Limits, SqlProbe, StateProbe
 from harness.suite.conversations import Conversation
 from harness.suite.suites import Suite
-from qa.soak.neighbours import BLOCKING, CONNECTIONS, SERVERS, TALK, TOOLS, Floods, Neighbour, Page, Services
+from qa.soak.neighbours import CONNECTIONS, SERVERS, TALK, TOOLS, Floods, Neighbour, Page, Services
 from tests.gateway.conftest import Agent
 
 _BOUND_S = 5.0
@@ -32,7 +32,6 @@ def trials(
     suite: Suite, case: Case, shop: Any, agent: Callable[[Path], Agent], tmp_path: Path
 ) -> Iterator[Callable[[str], tuple[TrialSession, Agent]]]:
     """Opens trials of one gateway, each with a sandbox and a browser."""
-    (tmp_path / "blocking.py").write_text(BLOCKING)
     probe = StateProbe(name="rows", sql=SqlProbe(service="db", query="select"))
     case = case.model_copy(update={"conversation": Conversation.model_validate(TALK), "limits": Limits(steps=10_000)})
     servers = suite.servers | SERVERS
@@ -61,7 +60,7 @@ def trials(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flood", ["shell", "blocking", "slow_server", "pairs", "spans"])
+@pytest.mark.parametrize("flood", ["shell", "slow_server", "pairs", "spans"])
 def test_a_neighbours_calls_take_no_longer_than_alone(
     trials: Callable[[str], tuple[TrialSession, Agent]], flood: str
 ) -> None:

@@ -22,7 +22,6 @@ from harness.suite.suites import Suite
         ({"checks": [{"name": "k", "verifier": "final_answer", "with": {"function": None}}]}, ()),
         ({"metrics": ["m.py:M", "r.py:R"]}, ("metrics: m.py:M", "metrics: r.py:R")),
         ({"servers": {"s": {"python": "s.py"}}}, ("server 's'",)),
-        ({"servers": {"s": {"tool_source": "own"}}}, ("server 's'",)),
         ({"servers": {"s": {}}}, ()),
     ],
 )

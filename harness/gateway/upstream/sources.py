@@ -7,7 +7,6 @@ from typing import Literal, Protocol
 from harness.cassettes.keys import CallKey
 from harness.suite.models import Provenance
 from harness.suite.suites import Suite
-from harness.suite.tool_sources import has_own_state
 from harness.suite.tools import ToolSpec
 from harness.traces.trajectory import ReplayTier
 from harness.values import JsonObject
@@ -83,5 +82,4 @@ def external_servers(suite: Suite) -> frozenset[str]:
         name
         for name, server in suite.reached.items()
         if server.service is None and not (server.is_program or server.sandbox or server.browser)
-        if server.tool_source is None or not has_own_state(server.tool_source, suite.folder)
     )

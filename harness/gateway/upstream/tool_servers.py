@@ -12,11 +12,9 @@ import aiohttp
 from harness.errors import ServiceError, UsageError
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.upstream.http_tools import HttpSource, ToolUpstream
-from harness.gateway.upstream.registered_tools import RegisteredSource, registered_sources
 from harness.gateway.upstream.sources import Reached, RoutedSource, TrialTools
 from harness.suite.models import ToolMode
 from harness.suite.suites import Suite, ToolServer
-from harness.suite.tool_sources import has_own_state
 
 _RETRIES = 2
 """How often a live read is sent again that met no connection, or one that was lost before any answer."""
@@ -32,8 +30,6 @@ def check_servers(suite: Suite, mode: ToolMode, secrets: Mapping[str, str]) -> N
             from harness.gateway.upstream.mcp_servers import check_program
 
             check_program(name, server, suite.folder)
-        elif server.tool_source is not None:
-            _check_tool_source(name, server.tool_source, suite, mode)
         elif server.service is None and not (server.sandbox or server.browser):
             _check_address(name, server, mode)
         if server.service is None:
@@ -132,14 +128,6 @@ def _check_address(name: str, server: ToolServer, mode: ToolMode) -> None:
         raise UsageError(f"server {name!r}: base_url: expected an http(s) URL, found {server.base_url!r}")
 
 
-def _check_tool_source(name: str, tool_source: str, suite: Suite, mode: ToolMode) -> None:
-    if mode == "sealed" and not has_own_state(tool_source, suite.folder):
-        raise UsageError(
-            f"server {name!r}: the tool source {tool_source!r} does not state that each trial has a state of its own",
-            remedy="use `--live none` or `--live tools`, or set `own_state = True` in its class if that is so",
-        )
-
-
 def _check_writes(suite: Suite, name: str, server: ToolServer, mode: ToolMode) -> None:
     writing = [tool.name for tool in suite.tools if tool.server == name and tool.effect == "write"]
     if writing and not server.disposable:
@@ -194,9 +182,4 @@ class Upstreams:
             mcp = McpSource(starts, self.limiter, tier, services)
             closing.callback(lambda: wait_for(mcp.close()))
             by_server |= dict.fromkeys(starts, mcp)
-        opens = registered_sources(self.suite, self.secrets)
-        if opens:
-            registered = RegisteredSource(opens, self.limiter, tier, self.waits)
-            closing.callback(lambda: wait_for(registered.close()))
-            by_server |= dict.fromkeys(opens, registered)
         return RoutedSource(by_server, http) if by_server else http

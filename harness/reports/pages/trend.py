@@ -1,4 +1,4 @@
-"""A suite by release, and the matrices of its runs."""
+"""A suite by release."""
 
 from collections.abc import Iterator
 

@@ -230,7 +230,7 @@ def _digest(job: Job, needs: Needs, compared: ComparedCase) -> str:
 def _is_known(job: Job) -> bool:
     """Whether the digest covers all that decides the states: no program of this machine takes part."""
     servers = job.plan.suite.reached.values()
-    return not any(server.is_program or server.tool_source is not None for server in servers)
+    return not any(server.is_program for server in servers)
 
 
 class _Cache:
