@@ -79,7 +79,7 @@ def lines_of(summary: "UserSummary") -> list[str]:
         share = f"{group.invalid} of {group.conversations} invalid, {_percent(group.rate)}{within}"
         lines.append(f"{group.by} {group.name}: {share}")
     lines += [
-        f"invalid: {one.case_id}/{one.attempt} turn {one.turn}, {one.fault}: {one.reason}" for one in summary.invalid
+        f"invalid: {one.case_id}/{one.attempt} turn {one.turn}, {one.kind}: {one.reason}" for one in summary.invalid
     ]
     lines += [f"counted as failed: {one}" for one in summary.steered]
     if summary.generated and not summary.is_judged:
@@ -92,13 +92,13 @@ def lines_of(summary: "UserSummary") -> list[str]:
         names = ", ".join(name for name, own in summary.uncertified.items() if own == reason)
         lines.append(f"what it finds by {names} is shown and proves nothing, {reason}")
     lines += [
-        f"judged by {summary.judge}: {one.case_id}/{one.attempt} {one.criterion}: {one.rationale[:200]}"
+        f"judged by {summary.judge}: {one.case_id}/{one.attempt} {one.kind}: {one.reason[:200]}"
         for one in summary.judged
     ]
     if summary.judged:
         lines.append(f"success without what a judge doubts: {_percent(summary.success_without_judged)}")
     lines += [
-        f"diverged: {one.case_id}/{one.attempt} at turn {one.turn} by {one.kind}, {one.replayed} replayed: {one.reason}"
+        f"diverged: {one.case_id}/{one.attempt} at turn {one.turn} by {one.kind}: {one.reason}"
         for one in summary.diverged
     ]
     return lines

@@ -5,7 +5,7 @@ The margin is the loss that the user accepts; for an amount also as a percentage
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -83,12 +83,6 @@ def refuse_malformed(specs: Iterable[str]) -> None:
     """Raises UsageError for a malformed margin before any trial starts."""
     for spec in specs:
         _named(spec)
-
-
-def margins_of(gates: Mapping[str, float | str], typed: Sequence[str]) -> tuple[str, ...]:
-    """The margins of the command line, with those of the suite as defaults."""
-    named = {spec.partition("=")[0].strip() for spec in typed}
-    return (*typed, *(f"{metric}={margin}" for metric, margin in gates.items() if metric not in named))
 
 
 def _check(found: MetricChange, margin: float, percent: bool) -> MarginCheck:

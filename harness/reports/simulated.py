@@ -8,39 +8,19 @@ from harness.judging.verdicts import Judgement
 from harness.runs.store.judgements import latest, of_last_judge
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval, wilson
-from harness.traces.trial import FaultClass, Trial, UserEnding, UserReport
+from harness.traces.trial import Trial, UserEnding, UserReport
 from harness.values import Frozen
 
 
-class InvalidConversation(Frozen):
-    """A conversation that is invalid because of its simulated user."""
+class Noted(Frozen):
+    """What is to be seen in one conversation."""
 
     case_id: str
     attempt: int
-    turn: int
-    fault: FaultClass
-    reason: str
-
-
-class DivergedConversation(Frozen):
-    """A logged conversation from which the agent diverged."""
-
-    case_id: str
-    attempt: int
-    turn: int
+    turn: int | None = None
     kind: str
+    """The fault that makes it invalid, the kind of divergence, or the criterion that does not hold."""
     reason: str
-    replayed: int
-    turns: int
-
-
-class JudgedFault(Frozen):
-    """A criterion of the rubric `user_simulator` that a judge found not to hold."""
-
-    case_id: str
-    attempt: int
-    criterion: str
-    rationale: str
 
 
 class UserGroup(Frozen):
@@ -64,10 +44,11 @@ class UserSummary(Frozen):
     """Trials with a user that is not a script."""
     ended: dict[UserEnding, int]
     groups: tuple[UserGroup, ...]
-    invalid: tuple[InvalidConversation, ...]
+    invalid: tuple[Noted, ...]
     steered: tuple[str, ...]
     """Trials in which the agent tried to steer the user: they count, as failures."""
-    diverged: tuple[DivergedConversation, ...]
+    diverged: tuple[Noted, ...]
+    """Logged conversations from which the agent diverged."""
     replayed: float | None
     """Share of the messages after the opening that were a log's own; None where no user had a log. After a divergence,
     the log's further messages count as not replayed.
@@ -78,7 +59,7 @@ class UserSummary(Frozen):
     """Over measured trials: invalid conversations are left out."""
     success_with_invalid: float | None
     """The success rate with invalid conversations counted as failures of the agent."""
-    judged: tuple[JudgedFault, ...] = ()
+    judged: tuple[Noted, ...] = ()
     """What a judge found against users by the rubric `user_simulator`: it invalidates no conversation by itself."""
     generated: int = 0
     """Messages that a model wrote."""
@@ -128,14 +109,20 @@ def summarise_users(
         ended=dict(Counter(report.ended for report in reports)),
         groups=tuple(_groups(simulated)),
         invalid=tuple(
-            _invalid(trial) for trial in invalid if trial.user is not None and trial.user.invalid is not None
+            Noted(case_id=trial.case_id, attempt=trial.attempt, turn=found.turn, kind=found.fault, reason=found.reason)
+            for trial in invalid
+            if trial.user is not None and (found := trial.user.invalid) is not None
         ),
         steered=tuple(
             f"{trial.case_id}/{trial.attempt}: {trial.user.steered[0]}"
             for trial in simulated
             if trial.user is not None and trial.user.steered
         ),
-        diverged=tuple(_diverged(trial) for trial in simulated if trial.user is not None and trial.user.divergence),
+        diverged=tuple(
+            Noted(case_id=trial.case_id, attempt=trial.attempt, turn=left.turn, kind=left.kind, reason=left.reason)
+            for trial in simulated
+            if trial.user is not None and (left := trial.user.divergence) is not None
+        ),
         replayed=sum(report.replayed or 0 for report in logged) / after_opening if after_opening else None,
         entailed=sum(report.entailed for report in logged),
         success=sum(known) / len(known) if known else None,
@@ -161,14 +148,12 @@ def messages_to_replay(report: UserReport) -> int:
     return max(0, report.turns - 1, left)
 
 
-def _judged(judgements: Iterable[Judgement]) -> Iterable[JudgedFault]:
+def _judged(judgements: Iterable[Judgement]) -> Iterable[Noted]:
     """The last answer to each criterion, where it is that the criterion does not hold."""
     last = {(one.case_id, one.attempt, one.criterion): one for one in judgements if one.failure is None}
     for one in last.values():
         if one.passed is False:
-            yield JudgedFault(
-                case_id=one.case_id, attempt=one.attempt, criterion=one.criterion, rationale=one.rationale
-            )
+            yield Noted(case_id=one.case_id, attempt=one.attempt, kind=one.criterion, reason=one.rationale)
 
 
 def _groups(trials: list[Trial]) -> Iterable[UserGroup]:
@@ -194,27 +179,3 @@ def _groups(trials: list[Trial]) -> Iterable[UserGroup]:
             rate=rate,
             interval=interval,
         )
-
-
-def _invalid(trial: Trial) -> InvalidConversation:
-    assert trial.user is not None
-    fault = trial.user.invalid
-    assert fault is not None
-    return InvalidConversation(
-        case_id=trial.case_id, attempt=trial.attempt, turn=fault.turn, fault=fault.fault, reason=fault.reason
-    )
-
-
-def _diverged(trial: Trial) -> DivergedConversation:
-    assert trial.user is not None
-    found = trial.user.divergence
-    assert found is not None
-    return DivergedConversation(
-        case_id=trial.case_id,
-        attempt=trial.attempt,
-        turn=found.turn,
-        kind=found.kind,
-        reason=found.reason,
-        replayed=trial.user.replayed or 0,
-        turns=trial.user.turns,
-    )

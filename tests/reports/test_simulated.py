@@ -42,7 +42,7 @@ def test_success_is_given_with_and_without_what_users_invalidated(card: Card) ->
     summary = summarise_users(trials, cards)
 
     assert (1 / 2, 1 / 3, 6 / 9) == (summary.success, summary.success_with_invalid, summary.replayed)
-    assert [("b", 3, "tool_call")] == [(one.case_id, one.turn, one.fault) for one in summary.invalid]
+    assert [("b", 3, "tool_call")] == [(one.case_id, one.turn, one.kind) for one in summary.invalid]
     assert any("b/1 turn 3" in line and "k-9" in line for line in lines_of(summary))
 
 

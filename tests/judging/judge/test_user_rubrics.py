@@ -152,7 +152,7 @@ def test_a_judge_reads_plan_and_persona_and_is_reported(
 
     assert all("plan-canary" in text and "persona-canary" in text for text in judge.asked)
     assert any("This happens nowhere: The user shouts." in text for text in judge.asked)
-    assert {"pursues_the_plan", "persona_kept.1"} <= {one["criterion"] for one in found["judged"]}, found
+    assert {"pursues_the_plan", "persona_kept.1"} <= {one["kind"] for one in found["judged"]}, found
     assert {"pursues_the_plan", "persona_kept"} <= found["uncertified"].keys()
     assert 0 == found["unanswered"]
 
