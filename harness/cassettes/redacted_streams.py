@@ -4,6 +4,7 @@ A client joins the deltas of a streamed answer, so that a key is nowhere in the 
 """
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Final
 
 from harness.cassettes.redaction import Redactor
@@ -106,13 +107,11 @@ def _event(piece: bytes) -> StreamEvent:
     return StreamEvent(piece, [EventText(piece, (("bytes",),))], lambda parts: parts[0].raw)
 
 
-def redacted_stream(
-    redactor: Redactor, content_type: str, *, is_array: bool = False, was_compressed: bool = False
-) -> RedactedStream:
-    """What removes known secrets from a stream of this type.
+def stream_of(headers: Mapping[str, str], redactor: Redactor, *, is_array: bool = False) -> RedactedStream:
+    """What a readable body with these headers is passed on through.
 
     The borders of the pieces of a compressed one tell how well it was compressed, and so whether a text occurs in it
     twice: it is passed on as one piece.
     """
-    framing: Framing | None = "array" if is_array else framing_of(content_type)
-    return RedactedStream(redactor, framing, in_pieces=not was_compressed)
+    framing: Framing | None = "array" if is_array else framing_of(headers.get("content-type", ""))
+    return RedactedStream(redactor, framing, in_pieces="content-encoding" not in headers)

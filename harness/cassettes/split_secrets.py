@@ -201,11 +201,6 @@ def event_of(raw: bytes, framing: Framing) -> StreamEvent:
     return _event_around(raw, raw[:at], body, raw[at + len(body) :])
 
 
-def payload_event(payload: bytes) -> StreamEvent:
-    """An event whose bytes are one JSON document."""
-    return _event_around(payload, b"", payload, b"")
-
-
 def next_end(buffer: bytes, framing: Framing, searched: int) -> int | None:
     """Where the first event ends; None: it is incomplete, as it was when it had the length `searched`."""
     if framing != "array":
@@ -307,7 +302,7 @@ def _events_of(body: bytes) -> list[StreamEvent]:
         return _divided(body, "sse")
     if start.startswith((b"{", b"[")) and not _is_document(body):
         return _divided(body, "lines")
-    return [payload_event(body)]
+    return [_event_around(body, b"", body, b"")]
 
 
 def _is_document(body: bytes) -> bool:

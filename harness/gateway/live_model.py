@@ -10,7 +10,7 @@ from typing import Literal
 import aiohttp
 from aiohttp import web
 
-from harness.cassettes.redacted_streams import RedactedStream
+from harness.cassettes.redacted_streams import RedactedStream, stream_of
 from harness.cassettes.redaction import KEPT_HEADERS, Redactor
 from harness.cassettes.transience import failure_of
 from harness.gateway.bodies import Delivery, deliver
@@ -22,7 +22,7 @@ from harness.gateway.models.endpoints import Endpoint
 from harness.gateway.models.exchange import ModelExchange
 from harness.gateway.models.formats import ModelAnswer
 from harness.gateway.models.provider import ProviderUpstream, headers_back, hold_where_busy
-from harness.gateway.upstream.transport import DecodedBody, RetriedCall, clean_header, is_readable, passed_on, stream_of
+from harness.gateway.upstream.transport import DecodedBody, RetriedCall, clean_header, is_readable, passed_on
 from harness.suite.models import ModelSpec, Provider
 from harness.traces.trial import Outage
 

@@ -1,6 +1,7 @@
 """The model endpoints of one trial's socket: refused, replayed, recorded or passed through, and always traced."""
 
 import asyncio
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from harness.gateway.models.exchange import (
     cost_usd,
     estimated,
     exchange_span,
-    recorded_summary,
     summary_of,
 )
 from harness.gateway.models.formats import ModelAnswer, Replied
@@ -185,12 +185,17 @@ class ModelHandler:
         exchange.tier = "miss"
         tool = f"{exchange.endpoint.operation} {exchange.asked.model or exchange.endpoint.name}"
         nearest: list[JsonObject] = [
-            {"tool": tool, "arguments": recorded_summary(item.arguments), "difference": item.difference}
+            {"tool": tool, "arguments": summary_of(item.arguments), "difference": item.difference}
             for item in missed.nearest
         ]
         exchange.nearest = tuple(nearest)
         self._parts.exchange.ledger.keep_miss(
-            {"tool": tool, "model": True, "arguments": summary_of(exchange), "nearest": list(nearest)}
+            {
+                "tool": tool,
+                "model": True,
+                "arguments": summary_of(json.loads(missed.call.arguments)),
+                "nearest": list(nearest),
+            }
         )
         parts = [f"no recording answers this request to {exchange.endpoint.path}"]
         parts += [f"nearest: {item['difference']}" for item in nearest] or ["nothing was recorded of this endpoint"]

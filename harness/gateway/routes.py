@@ -176,25 +176,13 @@ class Routes:
     def __init__(self, context: RouteContext, forward_proxy: "ForwardProxy | None" = None) -> None:
         self._context = context
         self._forward_proxy = forward_proxy
-        self._dialogue = Dialogue(context.trial, context.user)
+        self.dialogue = Dialogue(context.trial, context.user)
         self.is_open = True
 
     def end(self) -> None:
         """Ends the trial: requests that wait for the user's next message receive none."""
         self.is_open = False
-        self._dialogue.close()
-
-    def unsaid(self) -> tuple[str, ...]:
-        """Messages that the user did not send."""
-        return self._dialogue.unsaid()
-
-    def user_report(self) -> UserReport | None:
-        """What the user did, once the trial has ended."""
-        return self._dialogue.report()
-
-    def waited_s(self) -> float:
-        """Seconds that the agent has waited for the user so far; may be read from any thread."""
-        return self._dialogue.waited_s
+        self.dialogue.close()
 
     async def handle(self, request: web.BaseRequest, bound: "HostPort | None" = None) -> web.StreamResponse:
         """Handles one request; every outcome is an answer in JSON. `bound`: the destination of the connection."""
@@ -243,7 +231,7 @@ class Routes:
 
     async def _turn(self, request: web.BaseRequest) -> ToolReply:
         try:
-            message = await self._dialogue.next(lambda: request.transport is None or request.transport.is_closing())
+            message = await self.dialogue.next(lambda: request.transport is None or request.transport.is_closing())
         except OutOfBudget as spent:
             ledger = self._context.trial.ledger
             ledger.out_of_budget = ledger.limit_reached = str(spent)
@@ -274,7 +262,7 @@ class Routes:
         said = _parsed_body(raw, _SAYING).message
         (message,) = await self._cleaned(raw, said)
         self._context.trial.ledger.final_reply = message
-        self._dialogue.hear(message)
+        self.dialogue.hear(message)
         thought = thought_attributes(self._context.trial.ledger)
         recorder.record(names.REPLY, {names.STEP_KIND: names.REPLY, names.MESSAGE: message, **thought}, started_ns)
         return _NOTHING

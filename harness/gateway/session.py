@@ -105,7 +105,7 @@ class TrialSession:
 
     def user_waited_s(self) -> float:
         """Seconds that the agent has waited for the user so far."""
-        return self._routes.waited_s()
+        return self._routes.dialogue.waited_s
 
     def attach(self, sandbox: Sandbox | None) -> None:
         """Attaches the sandbox of the agent's program, for tools that act there. None: the program has ended."""
@@ -146,8 +146,8 @@ class TrialSession:
             differs=0 if merged is None else merged.differs,
             recording=None if merged is None else _recording_report(merged, parts),
             unfired_faults=tuple(one.words for one in parts.overlay.unfired()),
-            unsaid_turns=self._routes.unsaid(),
-            user=self._routes.user_report(),
+            unsaid_turns=self._routes.dialogue.unsaid(),
+            user=self._routes.dialogue.report(),
         )
         return self._record
 

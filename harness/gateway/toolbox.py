@@ -56,7 +56,7 @@ def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
         value = arguments.get(name)
         items = value if isinstance(value, list) else [value]
         text = ",".join(map(parameter_text, items))
-        if any(isinstance(item, dict | list | None) for item in items) or not text or _climbs(text):
+        if any(isinstance(item, dict | list | None) for item in items) or not text or climbs(text):
             return f"$.{name}: {canonical_json(value)} cannot stand in the path {tool.http.path!r}"
     return None
 
@@ -66,8 +66,8 @@ def parameter_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else canonical_json(value)
 
 
-def _climbs(text: str) -> bool:
-    """Whether a server that decodes the value up to twice more may leave the path; also for a NUL byte."""
+def climbs(text: str) -> bool:
+    """Whether a server that decodes the path or its part up to twice more may leave its root; also for a NUL byte."""
     decoded = unquote(unquote(text)).replace("\\", "/")
     return "\0" in decoded or any(part.partition(";")[0] in {".", ".."} for part in decoded.split("/"))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import JsonValue
 
-from harness.cassettes.redacted_streams import redacted_stream
+from harness.cassettes.redacted_streams import stream_of
 from harness.cassettes.redaction import Redactor
 from harness.values import canonical_json, compact_json, spaced_json
 from tests.cassettes.streaming import passed
@@ -89,7 +89,7 @@ def test_a_whole_body_is_cleaned_as_a_stream_of_its_events() -> None:
             b"data: " + json.dumps({"index": at * chance.choice((0, 0, 1)), "t": [text, {"u": "s"}]}).encode() + b"\n\n"
             for at, text in enumerate(texts)
         )
-        stream = redacted_stream(Redactor(SECRETS), "text/event-stream")
+        stream = stream_of({"content-type": "text/event-stream"}, Redactor(SECRETS))
         clean = passed(stream, [body])
         assert clean == Redactor(SECRETS).for_agent(body) == Redactor(SECRETS).for_agent(bytes(bytearray(body)))
         changed += clean != body

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from harness.cassettes.redacted_streams import WINDOW_S, redacted_stream
+from harness.cassettes.redacted_streams import WINDOW_S, stream_of
 from harness.cassettes.redaction import Redactor
 from tests.cassettes.streaming import cut, paced, passed
 
@@ -42,7 +42,7 @@ def events_of(content_type: str, body: bytes) -> list[dict[str, dict[str, str]]]
 
 
 def streamed(content_type: str, body: bytes, size: int) -> bytes:
-    return passed(redacted_stream(REDACTOR, content_type, is_array=not content_type), cut(body, size))
+    return passed(stream_of({"content-type": content_type}, REDACTOR, is_array=not content_type), cut(body, size))
 
 
 @pytest.mark.parametrize("content_type", FRAMED)
@@ -103,7 +103,7 @@ def test_text_beside_a_secret_keeps_what_utf_8_cannot_hold() -> None:
 @pytest.mark.parametrize(("channels", "is_remembered"), [(1024, True), (1025, False)])
 def test_as_many_texts_at_once_are_remembered_as_there_is_room_for(channels: int, is_remembered: bool) -> None:
     begun = {f"text-{number}": KEY[:8] for number in range(channels)}
-    stream = redacted_stream(REDACTOR, "text/event-stream")
+    stream = stream_of({"content-type": "text/event-stream"}, REDACTOR)
     pieces = [(0.0, sse([begun])), (WINDOW_S + 1, sse([{"text-0": KEY[8:]}]))]
     body = b"".join(piece for _, piece in paced(stream, pieces, WINDOW_S + 2, broken=False))
     *_, last = events_of("text/event-stream", body)
@@ -120,7 +120,7 @@ def test_pace_and_borders_are_the_same_whatever_a_text_resembles(
     def out(guess: str) -> list[tuple[float, int]]:
         deltas = [{"delta": {"text": guess[at : at + step]}} for at in range(0, len(KEY), step)]
         pieces = [FRAMED.get(content_type, lines)([one]) for one in deltas]
-        stream = redacted_stream(REDACTOR, content_type, is_array=not content_type)
+        stream = stream_of({"content-type": content_type}, REDACTOR, is_array=not content_type)
         timed = [(at * gap_s, piece) for at, piece in enumerate(pieces)]
         return [(when, len(piece)) for when, piece in paced(stream, timed, len(pieces) * gap_s, broken=broken)]
 

@@ -214,15 +214,8 @@ def exchange_span(
     )
 
 
-def summary_of(exchange: ModelExchange) -> JsonObject:
-    """A summary of a request for a report: the model, and the last message."""
-    asked = exchange.asked
-    last = asked.messages[-1] if asked.messages else {}
-    return {"model": asked.model, "messages": len(asked.messages), "last": _short_json(last)}
-
-
-def recorded_summary(arguments: JsonValue) -> JsonObject:
-    """A summary of a recorded request."""
+def summary_of(arguments: JsonValue) -> JsonObject:
+    """A summary of a request for a report, by the arguments of its key: the model, and the last message."""
     body = arguments if isinstance(arguments, dict) else {}
     history = next((body[name] for name in ("messages", "input", "contents") if name in body), None)
     messages = history if isinstance(history, list) else [history]

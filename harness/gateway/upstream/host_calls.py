@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from harness.cassettes.keys import CallKey, key_digest
 from harness.cassettes.redaction import Redactor
+from harness.gateway.toolbox import climbs
 from harness.gateway.upstream.effects import effect_of
 from harness.gateway.upstream.request_parts import body_of, headers_of, hidden, query_of
 from harness.gateway.upstream.sources import ToolAnswer, ToolMiss
@@ -84,15 +85,9 @@ def absolute_address(target: str) -> Address:
 def address_at(place: HostPort, target: str) -> Address:
     """A path with its query at a place. Raises Refusal for a path that leaves its root."""
     path, _, query = target.partition("#")[0].partition("?")
-    if not path.startswith("/") or _UNSAFE.search(target) or _climbs(path):
+    if not path.startswith("/") or _UNSAFE.search(target) or climbs(path):
         raise _no_address(target)
     return Address(place=place, path=path, query=query)
-
-
-def _climbs(path: str) -> bool:
-    # Decoded twice: the path must not leave its root when the next server decodes it once more, either.
-    decoded = unquote(unquote(path)).replace("\\", "/")
-    return any(part.partition(";")[0] in {".", ".."} for part in decoded.split("/")) or "\x00" in decoded
 
 
 def _no_address(target: str) -> Refusal:

@@ -26,21 +26,6 @@ from harness.gateway.posting import post
 from harness.values import Frozen, JsonObject
 
 
-class NoJsonError(ValueError):
-    """An answer is no JSON, or holds a number that is not finite."""
-
-
-def parsed(content: bytes) -> Any:
-    """The answer as JSON that can be stored; None for an empty one. Raises NoJsonError."""
-    try:
-        value = (
-            json.loads(content, parse_float=_finite_number, parse_constant=_finite_number) if content.strip() else None
-        )
-        return storable(value)
-    except (ValueError, RecursionError) as error:
-        raise NoJsonError(str(error)) from None
-
-
 def is_json(content: bytes) -> bool:
     """Whether it can be read as JSON."""
     try:
@@ -65,7 +50,7 @@ def storable(value: JsonValue) -> JsonValue:
             return value
 
 
-def _finite_number(text: str) -> float:
+def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"{text} is not a finite number")
@@ -128,7 +113,14 @@ class LangfuseClient:
     @classmethod
     def from_environment(cls, secrets: Mapping[str, str] | None = None) -> "LangfuseClient":
         """Raises UsageError that names the variables that are missing."""
-        return cls(*langfuse_keys(), secrets=secrets)
+        found = [os.environ.get(name, "") for name in _VARIABLES]
+        missing = [name for name, value in zip(_VARIABLES, found, strict=True) if not value]
+        if missing:
+            raise UsageError(
+                f"the environment variables {', '.join(missing)} are not set",
+                remedy="set the address of the Langfuse server and the API keys from the settings of its project",
+            )
+        return cls(*found, secrets=secrets)
 
     def get(self, path: str, **query: str | int) -> Any:
         """The answer as JSON. Raises LangfuseError."""
@@ -243,19 +235,6 @@ class LangfuseClient:
         return _Busy(refused, _pause_s(error)) if error.code == 429 or error.code >= 500 else refused
 
 
-def langfuse_keys() -> tuple[str, str, str]:
-    """Host, public key and secret key. Raises UsageError that names the variables that are missing."""
-    found = tuple(os.environ.get(name, "") for name in _VARIABLES)
-    missing = [name for name, value in zip(_VARIABLES, found, strict=True) if not value]
-    if missing:
-        raise UsageError(
-            f"the environment variables {', '.join(missing)} are not set",
-            remedy="set the address of the Langfuse server and the API keys from the settings of its project",
-        )
-    host, public_key, secret_key = found
-    return host, public_key, secret_key
-
-
 def batches(bodies: Sequence[JsonObject], most_bytes: int) -> Iterator[list[JsonObject]]:
     """The bodies in their order, in lists of at most that many bytes as JSON; a larger one is alone."""
     batch: list[JsonObject] = []
@@ -284,9 +263,11 @@ def _no_listing(path: str) -> LangfuseError:
 
 
 def _parsed(content: bytes, asked: str) -> Any:
+    """The answer as JSON that can be stored; None for an empty one. Raises LangfuseError."""
     try:
-        return parsed(content)
-    except NoJsonError:
+        value = json.loads(content, parse_float=_finite, parse_constant=_finite) if content.strip() else None
+        return storable(value)
+    except (ValueError, RecursionError):
         raise LangfuseError(
             f"Langfuse answered {asked} with no JSON", remedy="check LANGFUSE_HOST: another server may answer there"
         ) from None

@@ -11,7 +11,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from harness.cassettes.redacted_streams import RedactedStream
+from harness.cassettes.redacted_streams import RedactedStream, stream_of
 from harness.cassettes.redaction import Redactor
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.upstream.host_calls import Sink, WebCall
@@ -29,7 +29,6 @@ from harness.gateway.upstream.transport import (
     outcome_of,
     passed_on,
     sent_body,
-    stream_of,
 )
 
 _OF_A_PART = frozenset({"if-range", "range", "request-range"})

@@ -8,7 +8,6 @@ import signal
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import aiohttp
 from pydantic import JsonValue
@@ -64,35 +63,10 @@ class ServerError(Exception):
         self.error = error
 
 
-class McpTransport(Protocol):
-    """Transports messages to one server."""
-
-    remedy: str
-    """What to do if the server does not start."""
-
-    async def open(self) -> None:
-        """Opens the transport; raises ServiceError if no server answers."""
-        ...
-
-    async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
-        """Returns the `result`. Raises ServerError, Failed, Lost, SessionLost, Oversized or Garbled; on
-        cancellation, it notifies the server. `initialize` begins a new session.
-        """
-        ...
-
-    async def notify(self, method: str, version: str | None) -> None: ...
-
-    async def close(self) -> None: ...
-
-    def said(self) -> str:
-        """The end of the server's log output; empty if it wrote none."""
-        ...
-
-
 class McpConnection:
     """Communicates with one server after the handshake; a server without a handshake is supported too."""
 
-    def __init__(self, name: str, channel: McpTransport) -> None:
+    def __init__(self, name: str, channel: "HttpTransport | StdioTransport") -> None:
         self._name = name
         self._channel = channel
         self._version: str | None = None
@@ -211,6 +185,9 @@ class HttpTransport:
         """Does nothing: the first request opens the connection."""
 
     async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
+        """Returns the `result`. Raises ServerError, Failed, Lost, SessionLost, Oversized or Garbled. `initialize`
+        begins a new session.
+        """
         self._number += 1
         number = self._number
         message: JsonObject = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -393,6 +370,7 @@ class StdioTransport:
         self._ended: Exception | None = None
 
     async def open(self) -> None:
+        """Raises ServiceError if the program cannot be started."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -413,6 +391,7 @@ class StdioTransport:
         self._readers = [asyncio.create_task(self._listen(process)), asyncio.create_task(self._overhear(process))]
 
     async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
+        """As over HTTP, without sessions; on cancellation, the server is notified."""
         del version
         if self._ended is not None:
             raise self._ended
@@ -452,6 +431,7 @@ class StdioTransport:
         self._process = None
 
     def said(self) -> str:
+        """The end of what the server printed beside its messages."""
         return "\n".join(self._said)
 
     async def _send(self, message: JsonObject) -> None:

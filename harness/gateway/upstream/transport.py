@@ -27,7 +27,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdError
 
-from harness.cassettes.redacted_streams import RedactedStream, redacted_stream
+from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import Redactor
 from harness.errors import GatewayError, ServiceError
 
@@ -371,16 +371,6 @@ class _Stage:
         has_ended = inner.is_finished() if isinstance(inner, brotli.Decompressor) else inner.eof
         self.is_cut = not has_ended and (self.is_cut or bool(piece))
         return unpacked
-
-
-def stream_of(headers: Mapping[str, str], redactor: Redactor, *, is_array: bool = False) -> RedactedStream:
-    """What a readable body with these headers is passed on through."""
-    return redacted_stream(
-        redactor,
-        headers.get("content-type", ""),
-        is_array=is_array,
-        was_compressed="content-encoding" in headers,
-    )
 
 
 _LARGE: Final = 1024 * 1024
