@@ -1,9 +1,6 @@
 """The double of a model: one program behind both wire formats, as the harness's own client reads them."""
 
 import asyncio
-import gc
-import http.client
-import threading
 from typing import Any
 
 import pytest
@@ -57,32 +54,3 @@ def test_replies_calls_and_errors_are_read_in_both_wire_formats(echo: Echo, prov
     assert failed.problem is not None
     assert "made to fail" in failed.problem
     assert 3 == echo.requests
-
-
-def test_a_port_that_is_taken_is_told_to_whoever_enters(echo: Echo) -> None:
-    port = int(echo.url.split(":")[2].split("/")[0])
-
-    with pytest.raises(OSError, match="address already in use"), Echo(name="second", port=port):
-        pass
-
-
-class Silent(ModelDouble):
-    """Answers nothing for a minute."""
-
-    asked = threading.Event()
-
-    async def answer(self, asked: DoubleRequest) -> DoubleReply | DoubleError:
-        self.asked.set()
-        await asyncio.sleep(60)
-        return DoubleReply()
-
-
-def test_a_request_whose_client_has_gone_is_ended_with_the_double(caplog: pytest.LogCaptureFixture) -> None:
-    with Silent(name="silent") as model:
-        client = http.client.HTTPConnection("127.0.0.1", int(model.url.split(":")[2].split("/")[0]))
-        client.request("POST", "/v1/chat/completions", '{"messages": []}', {"Content-Type": "application/json"})
-        assert model.asked.wait(20)
-        client.close()
-    del model
-    gc.collect()
-    assert [] == [record.getMessage() for record in caplog.records if record.name == "asyncio"]
