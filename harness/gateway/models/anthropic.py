@@ -16,7 +16,6 @@ from harness.gateway.models.formats import (
     result_part,
     text_part,
 )
-from harness.suite.models import Provider
 from harness.traces.usage import count_of, usage_in
 from harness.values import JsonObject, NotJson, object_of, objects_of, parse_json, some_text
 
@@ -28,8 +27,6 @@ _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 
 class AnthropicMessages:
     """`POST /v1/messages`."""
-
-    provider: Provider = "anthropic"
 
     def asked(self, body: JsonObject) -> RequestContent:
         return RequestContent(

@@ -100,11 +100,6 @@ class ModelExchange:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
     @property
-    def path(self) -> str:
-        """The path to send."""
-        return self.endpoint.path_for(self.asked.model)
-
-    @property
     def asked(self) -> RequestContent:
         """The parsed content of `body`; parsed once for each body."""
         if self._read is None or self._read[0] is not self.body:

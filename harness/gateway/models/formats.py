@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from pydantic import JsonValue
 
 from harness.cassettes.recordings import Outcome
-from harness.suite.models import ClientProvider, Provider
+from harness.suite.models import ClientProvider
 from harness.traces.usage import Used
 from harness.values import JsonObject, object_of, objects_of, some_text
 
@@ -70,8 +70,6 @@ def chat_request(
 
 class WireFormat(Protocol):
     """One wire format."""
-
-    provider: Provider
 
     def asked(self, body: JsonObject) -> RequestContent: ...
 

@@ -19,7 +19,6 @@ from harness.gateway.models.formats import (
     result_part,
     text_part,
 )
-from harness.suite.models import Provider
 from harness.traces.usage import usage_in
 from harness.values import JsonObject, object_of, objects_of, some_text
 
@@ -31,8 +30,6 @@ _ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 class GeminiContent:
     """`POST /v1beta/models/{model}:generateContent`, and the same streamed."""
-
-    provider: Provider = "gemini"
 
     def __init__(self, *, streams: bool = False) -> None:
         self._streams = streams

@@ -17,7 +17,6 @@ from harness.gateway.models.formats import (
     result_part,
     text_part,
 )
-from harness.suite.models import Provider
 from harness.traces.usage import Used, count_of, usage_in
 from harness.values import JsonObject, NotJson, canonical_json, object_of, objects_of, parse_json, some_text
 
@@ -26,8 +25,6 @@ _CHAT_TOOLS = {"function", "custom"}
 
 class OpenAIChat:
     """`POST /v1/chat/completions`."""
-
-    provider: Provider = "openai"
 
     def asked(self, body: JsonObject) -> RequestContent:
         messages = objects_of(body.get("messages"))
@@ -213,8 +210,6 @@ _ENDS = {"response.completed", "response.incomplete", "response.failed"}
 
 class OpenAIResponses:
     """`POST /v1/responses`."""
-
-    provider: Provider = "openai"
 
     def asked(self, body: JsonObject) -> RequestContent:
         given = body.get("input")
