@@ -132,7 +132,7 @@ def merged(chosen: Sequence[Repair]) -> Intervention:
     origins: dict[tuple[int, str], Origin] = {}
     for repair in chosen:
         for edit in repair.intervention.edits:
-            place = (edit.at, "beside" if edit.kind in ("before", "after") else "call")
+            place = (edit.at, "beside" if edit.kind == "before" else "call")
             if place not in edits:
                 edits[place], origins[place] = edit, repair.origin
             elif edit.kind == edits[place].kind == "before" and origins[place] == repair.origin:

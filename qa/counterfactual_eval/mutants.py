@@ -179,8 +179,13 @@ def _doubled(subject: Mutating) -> Iterator[Mutant]:
     for number, call in enumerate(subject.calls):
         if call.arguments is not None and not subject.is_read(call):
             again = Invocation(tool=call.tool, arguments=call.arguments)
-            edit = CallEdit(at=number, kind="after", calls=(again,))
-            intervention = Intervention(step=call.step, words=f"{call.tool} is called twice", edits=(edit,))
+            last = number + 1 == len(subject.calls)
+            intervention = Intervention(
+                step=call.step,
+                words=f"{call.tool} is called twice",
+                edits=() if last else (CallEdit(at=number + 1, kind="before", calls=(again,)),),
+                at_end=(again,) if last else (),
+            )
             yield _mutant(subject, "call_doubled", number + 1, intervention)
 
 
