@@ -7,9 +7,10 @@ const rows = () => [...document.querySelectorAll(ROWS)].filter((one) => one.chec
 const typing = (node) => node.closest?.("input, textarea, select, [contenteditable]");
 const follow = (selector) => document.querySelector(selector)?.click();
 
-// What a key stands for on this page alone goes before what it does on every page. Of several forms it is the focused one's.
+// What a key stands for on this page alone goes before what it does on every page. Of several forms it is the focused one's,
+// and without one that of the first question without an answer.
 function ownOf(key) {
-  const form = document.activeElement.closest("form.answers");
+  const form = document.activeElement.closest("form.answers") ?? document.querySelector("form.answers[data-open]");
   const all = [...document.querySelectorAll("[data-key]")].filter((one) => one.dataset.key === key && !one.disabled);
   return all.find((one) => [null, form].includes(one.closest("form.answers")));
 }
