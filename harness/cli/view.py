@@ -23,6 +23,7 @@ _PAGES = (
     "harness.reports.pages.trend:PAGES",
     "harness.reports.pages.annotate:PAGES",
     "harness.reports.pages.questions:PAGES",
+    "harness.reports.pages.blind:PAGES",
     "harness.reports.pages.cassettes:PAGES",
     "harness.reports.pages.misses:PAGES",
     "harness.drift.pages:PAGES",

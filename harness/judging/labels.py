@@ -68,6 +68,32 @@ class Label(Frozen):
         return LabelItem(case_id=self.case_id, trajectory=self.trajectory, criterion=self.criterion)
 
 
+class PairLabel(Frozen):
+    """One line of a file of blind comparisons: by a criterion, which of two trials of a case a person found better,
+    without being told whose they were.
+    """
+
+    annotator: Annotator
+    runs: tuple[str, str]
+    """In the order in which they were shown: A, then B."""
+    trajectories: tuple[str, str]
+    """Digests, in the same order."""
+    case_id: str
+    attempt: int
+    rubric: str
+    criterion: str
+    criterion_version: str
+    better: Literal["A", "B", "tie"]
+    note: str = ""
+    time: str
+    """ISO 8601, UTC."""
+
+    @property
+    def winner(self) -> str | None:
+        """The run whose trial is better; None: neither's."""
+        return dict(zip("AB", self.runs, strict=True)).get(self.better)
+
+
 Settled = Literal["single", "agreed", "adjudicated", "contested", "unsure"]
 """How an item's answer was determined; the last two have no answer."""
 
@@ -182,6 +208,11 @@ def _parsed_line(line: bytes, shape: type[Line]) -> Line | str:
 def label_path(project: Path, suite: str, rubric: str) -> Path:
     """`suites/<suite>/labels/<rubric>.jsonl`."""
     return project / "suites" / suite / "labels" / f"{rubric}.jsonl"
+
+
+def pair_label_path(project: Path, suite: str, rubric: str) -> Path:
+    """`suites/<suite>/labels/<rubric>.pairs.jsonl`."""
+    return label_path(project, suite, rubric).with_suffix(".pairs.jsonl")
 
 
 class LabelFile:

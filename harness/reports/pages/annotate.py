@@ -4,6 +4,7 @@ from typing import Final
 
 from harness.judging.annotation import PER_ITEM
 from harness.judging.rubrics import Rubric
+from harness.reports.pages.blind import beginning
 from harness.reports.pages.markup import (
     NO_RUNS,
     UNKNOWN,
@@ -112,6 +113,7 @@ def _begin(ask: Ask, folder: RunFolder, name: str) -> Markup:
         facts((("run", run_link(folder.manifest.run)), ("rubric", f"{rubric.name} {rubric.version}"))),
         *(tag("p", bounded(problem), class_="alert") for problem in labels.problems()),
         form,
+        beginning(ask, folder.manifest.run, rubric, suite.name),
     )
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from harness.errors import NotMeasured, UsageError
 from harness.reports.compare import CaseChange, Comparison, GroupChange, compare_runs, compare_with_baseline
 from harness.reports.pages import trial_parts as findings
+from harness.reports.pages.blind import preferences
 from harness.reports.pages.markup import (
     NO_RUNS,
     Markup,
@@ -178,7 +179,7 @@ def _compared(ask: Ask, before: str, after: str) -> Comparison:
     return found
 
 
-def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:
+def _body(ask: Ask, sides: _Sides) -> Iterator[Markup | None]:
     found, success = sides.found, sides.found.success
     fixed, regressed = len(sides.fixed), len(sides.regressed)
     own = f"{len(found.hidden)} of them succeeded before and cannot be determined now" * bool(found.hidden)
@@ -192,6 +193,7 @@ def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:
     yield from (tag("p", bounded(one), class_="dim") for one in list(attribution_lines(found))[1:12])
     yield tiles("Success", shown)
     yield _trials(ask, sides)
+    yield from _preferred(ask, sides)
     yield _categories(sides)
     yield _conditions(found.differences)
     rest = (one for one in comparison_sections(found) if one.key != "category")
@@ -236,6 +238,13 @@ def _row(ask: Ask, sides: _Sides, key: TrialKey) -> Markup:
     cells = success_mark(old.success, old.outcome), success_mark(new.success, new.outcome)
     said = tag("span", bounded(why, 300), class_="why") if why else None
     return row(fragment(link(path, f"{key[0]} / {key[1]}"), said), *cells, new.category, href=path)
+
+
+def _preferred(ask: Ask, sides: _Sides) -> Iterator[Markup | None]:
+    """What people say who compared trials of the two runs blind, by rubric."""
+    if sides.before is not None:
+        labels = ask.project.path / "suites" / sides.found.after.suite / "labels"
+        yield from (preferences(file, sides.before, sides.after) for file in sorted(labels.glob("*.pairs.jsonl")))
 
 
 def _categories(sides: _Sides) -> Markup:

@@ -61,7 +61,7 @@ def session_page(own: AnnotationQueue, asked: Sequence[QueuedQuestion], address:
     return fragment(
         tag("h1", f"{subject.trial.case_id} / {subject.trial.attempt}"),
         tag("p", bounded(about, 1000), class_="dim") if about else None,
-        tag("div", _evidence(pieces, address), tag("div", criteria, class_="criteria"), class_="session"),
+        tag("div", shown_evidence(pieces, address), tag("div", criteria, class_="criteria"), class_="session"),
     )
 
 
@@ -94,24 +94,26 @@ def _others(given: Sequence[dict[str, Any]]) -> Iterator[Markup]:
         yield tag("p", tag("b", f"{name}: {WORDS[one['answer']]}{at} "), note, class_="notice")
 
 
-def _evidence(pieces: Sequence[Piece], address: Callable[..., str]) -> Markup:
+def shown_evidence(
+    pieces: Sequence[Piece], address: Callable[..., str] | None = None, title: str = "Evidence"
+) -> Markup:
+    """`address`: of a long text whole; None: its beginning is all that is shown."""
+    long = _LONG if address else _WHOLE
     shown = [
         tag(
             "li",
             tag("header", tag("span", bounded(one.who, 200), class_="who"), tag("span", one.ref, class_="time")),
-            shown_text(one.text, _LONG, address("pieces", number), class_=_class(one.kind)),
+            shown_text(one.text, long, address and address("pieces", number), class_=_class(one.kind)),
             class_=f"step piece is-{_kind(one.kind)}",
-            id=f"piece-{number}",
-            tabindex="-1",
         )
         for number, one in enumerate(pieces)
     ]
-    nothing = tag("p", "The transcript holds nothing of what these criteria look at.", class_="empty")
+    nothing = tag("p", "The transcript holds nothing of what is asked about.", class_="empty")
     return tag(
         "section",
-        tag("h2", f"Evidence: {len(shown)} {'piece' if len(shown) == 1 else 'pieces'}", id="evidence"),
+        tag("h2", f"{title}: {len(shown)} {'piece' if len(shown) == 1 else 'pieces'}", id=title.lower()),
         tag("ol", *shown, class_="turn") if shown else nothing,
-        aria_labelledby="evidence",
+        aria_labelledby=title.lower(),
         class_="evidence",
         tabindex="0",
     )

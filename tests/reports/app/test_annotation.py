@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from harness.cli.view import app_pages
-from harness.judging.labels import LabelFile, label_path, sort_labels
+from harness.judging.labels import LabelFile, PairLabel, label_path, pair_label_path, read_whole, sort_labels
 from harness.judging.rubrics import load_rubric
 from harness.reports.pages.server import ViewServer
 from harness.runs.store.folder import RunFolder
@@ -144,6 +144,37 @@ def test_two_people_and_one_of_them_twice_lose_nothing(server: ViewServer, shop:
     found = sort_labels(LabelFile(label_path(shop, "shop", "prices")), rubric)
     assert () == found.left_out
     assert [2] * 12 == [len(one.labels) for one in found.items]
+
+
+def test_two_trials_are_compared_without_their_names_in_an_order_that_is_stored(shop: Path) -> None:
+    ids = [f"case-{number:02}" for number in range(4)]
+    with RunFolder.create(shop / "runs", shop_manifest("later", ids)) as folder:
+        folder.keep_suite(RunFolder.open(shop / "runs" / "night").suite)
+        for number, case in enumerate(ids):  # 0 is right now, 1 wrong, 2 and 3 are as before
+            folder.commit(shop_trial(case, {0: 1, 1: 0}.get(number, number)), (), shop_card(case, number))
+    with ViewServer(shop, app_pages()) as server, entered(server) as client:
+        assert 'action="/blind/night/prices"' in client.get("/annotate?run=night&rubric=prices").text
+        page = client.get("/blind/night/prices?with=later&criterion=grounded&as=ann").text
+        main = re.sub(r"<[^>]*>", " ", page.partition("<main")[2])
+        assert not re.search(r"\b(night|later|shop)\b", main), "neither run nor agent is named"
+        for _ in range(2):
+            case = re.search(r"/blind/night/prices/(case-\d+)/1", page)
+            evidence = page.partition('id="a"')[2].partition('id="b"')
+            right = "B" if "9.99" in evidence[0] else "A"
+            page = client.post(
+                f"/blind/night/prices/{case and case[1]}/1?with=later&criterion=grounded&as=ann", data={"better": right}
+            ).text
+        assert "There is nothing left to compare." in page, "two pairs look the same"
+        refused = client.post(
+            "/blind/night/prices/case-02/1?with=later&criterion=grounded&as=ann", data={"better": "A"}
+        )
+        assert 409 == refused.status_code
+        compared = client.get("/compare?before=night&after=later").text
+    written = read_whole(pair_label_path(shop, "shop", "prices"), PairLabel)
+    assert [("case-00", "later"), ("case-01", "night")] == [(one.case_id, one.winner) for one in written]
+    assert all({*one.runs} == {"night", "later"} for one in written)
+    row = re.search(r'<tr><th scope="row">grounded</th>(.*?)</tr>', compared)
+    assert ["1", "1", "0", "0", "1"] == re.findall(r"<td[^>]*>([^<]*)<", row[1] if row else "")
 
 
 @pytest.mark.parametrize(

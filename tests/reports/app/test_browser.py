@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,6 @@ from tests.reports.html.runs import manifest
 pytestmark = pytest.mark.slow
 
 _AUDIT = (Path(__file__).parents[1] / "html" / "audit.js").read_text(encoding="utf-8")
-_AXE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
-_VIOLATIONS = """axe.run().then((found) => found.violations.map(
-    (one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`.slice(0, 400)))"""
 _LINKS = "[...document.querySelectorAll('a[href]')].map(one => one.getAttribute('href')).filter(one => one[0] === '/')"
 _OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _MOST_OF_A_KIND = 2
@@ -94,8 +90,7 @@ def test_every_page_can_be_read(
         assert browser.run(_OVERFLOW) <= 0, path
         assert [] == browser.complaints, path
         if size == "desk":
-            browser.run(_AXE)
-            assert [] == browser.run(_VIOLATIONS), path
+            assert [] == browser.violations(), path
 
 
 def test_keys_lead_through_runs_and_trials(browser: Browser, server: ViewServer, walked: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.view import app_pages
-from harness.judging.labels import label_path
+from harness.judging.labels import label_path, pair_label_path
 from harness.reports.pages.server import ViewServer
 from tests.judging.labelling import RUBRIC
 from tests.reports.app.whole_project import fill
@@ -29,6 +29,7 @@ _IN_SIGHT = "document.querySelector({0}).getBoundingClientRect().bottom <= inner
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = fill(tmp_path_factory.mktemp("walked"))
     store(folder / "runs", "twenty", trials=SESSIONS, created="2025-12-01T12:00:00Z")
+    store(folder / "runs", "boiled", trials=3, said="a boiled egg", created="2025-12-02T12:00:00Z")
     return folder
 
 
@@ -106,6 +107,25 @@ def test_an_annotator_labels_twenty_sessions_by_one_key_an_answer(
     assert sum(took) < LABELLED_S
     assert sorted(took)[questions // 10] < LABEL_S, "other programs slow down most of them"
     assert questions == len(label_path(project, "s", RUBRIC.name).read_text().splitlines())
+
+
+def test_an_annotator_compares_two_runs_blind_by_keys(walk: Walk, server: ViewServer, project: Path) -> None:
+    browser = walk.browser
+    browser.visit(f"{server.address}/annotate?run=twenty&rubric={RUBRIC.name}")
+    form = 'form[action^="/blind/"]'
+    browser.run(f"document.querySelector('{form} [name=as]').value = 'ann'")
+    browser.run(f"document.querySelector('{form} [name=with]').value = 'boiled'")
+    walk.click(f"{form} button")
+    for done, key in enumerate("abt", 1):
+        assert walk.sees("Which of the two meets it better?", "an egg", "a boiled egg")
+        assert [] == browser.violations()
+        browser.run("delete document.documentElement.dataset.ready")
+        browser.press(key)
+        browser.until(_SHOWN.format(f"'{done} compared'") + f" && {_READY}")
+    assert walk.sees("There is nothing left to compare.", "no preference")
+    assert ["A", "B", "tie"] == [
+        json.loads(line)["better"] for line in pair_label_path(project, "s", RUBRIC.name).read_text().splitlines()
+    ]
 
 
 def test_somebody_on_call_is_two_clicks_from_the_themes_at_a_session(walk: Walk, server: ViewServer) -> None:

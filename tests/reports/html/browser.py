@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +23,9 @@ _INTERRUPTED = "ERR_NETWORK_CHANGED"
 """Chromium ends all requests when a network appears or goes: another test has started a container."""
 _LOADS = 5
 _PATIENCE_S = 30
+_AXE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+_VIOLATIONS = """axe.run().then((found) => found.violations.map(
+    (one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`.slice(0, 400)))"""
 _KEYS = {"Enter": 13, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "Tab": 9}
 
 
@@ -149,6 +153,12 @@ class Browser:
             return bool(self.run(f"Boolean({expression})"))
         except RuntimeError:
             return False  # between two documents there is nothing to ask
+
+    def violations(self) -> list[str]:
+        """What axe finds in the page, each with the elements."""
+        self.run(_AXE)
+        found: list[str] = self.run(_VIOLATIONS)
+        return found
 
     def press(self, *keys: str) -> None:
         for key in keys:
