@@ -31,8 +31,6 @@ _PAGES = (
     "harness.production.pages:PAGES",
     "harness.production.pages:SESSION_PAGES",
     "harness.production.theme_pages:PAGES",
-    "harness.reports.pages.workbench:PAGES",
-    "harness.reports.pages.tries:PAGES",
     "harness.improve.pages:PAGES",
     "harness.reports.pages.variants:PAGES",
 )
@@ -60,8 +58,7 @@ def command(project: Path, /, folder: Path | None, port: int, opens: bool) -> No
 
     FOLDER is the project; without it, the one of `--project`. A zip file of runs is unpacked for as long as the app is
     open; nothing in it is believed, and no link in it is followed. The printed link opens one browser, once; Enter
-    prints another. Ctrl-C ends the app. It changes nothing but labels and candidates of judges, and can ask a run in
-    flight to stop.
+    prints another. Ctrl-C ends the app. It changes nothing but labels, and can ask a run in flight to stop.
     """
     place = folder or project
     if place.is_dir():

@@ -149,11 +149,6 @@ class Rubric(Frozen):
         found = self.criterion(id)
         return found is not None and found.id == criterion
 
-    def with_criterion(self, changed: Criterion) -> Self:
-        """The rubric with `changed` in place of its criterion of that id."""
-        criteria = tuple(changed if one.id == changed.id else one for one in self.criteria)
-        return self.model_copy(update={"criteria": criteria})
-
     def criteria_for(self, case_id: str) -> tuple[Criterion, ...]:
         """The criteria of one case: each of kind `checklist` becomes one for each item of the case's checklist.
 

@@ -5,11 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-import yaml
-
-from harness.disk import write_atomically
 from harness.errors import NotMeasured, UsageError
 from harness.gateway.budgets import Budget
 from harness.judging.annotation import AnnotationTask, work_of
@@ -29,15 +26,14 @@ from harness.judging.certification import (
 from harness.judging.judge import Judge, client_of
 from harness.judging.labels import LabelFile, LabelledItem, SortedLabels, label_path, sort_labels
 from harness.judging.prompts import Prompt, PromptRegistry
-from harness.judging.rubrics import Criterion, Rubric, load_rubric
+from harness.judging.rubrics import Rubric
 from harness.judging.settings import JudgeSettings
 from harness.judging.verdicts import JudgeIdentity, Judgement
 from harness.runs.judging import secrets_of
 from harness.runs.measured_trials import subjects, suite_of
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import read_judgements
-from harness.suite.suites import Suite
-from harness.values import Frozen, digest_of
+from harness.values import digest_of
 
 
 @dataclass(frozen=True)
@@ -250,65 +246,3 @@ def _unusable(text: str, cases: Collection[str]) -> str | None:
         return f"the prompt has more than {_MAX_PROMPT} characters"
     named = next((case for case in sorted(cases) if case in text), None)
     return None if named is None else f"the prompt contains the id of the training case {named}"
-
-
-_MOST: Final = 1000
-
-
-class SavedCandidate(Frozen):
-    """What was written."""
-
-    prompt: str | None = None
-    """`<name>@<version>`, which now has the label `candidate`."""
-    rubric: str | None = None
-    """The name under which `--rubric` finds the rubric with the changed criterion."""
-
-
-def save_candidate(
-    project: Path, suite: Suite, rubric: str, criterion: Criterion, prompt_text: str, *, keeps_labels: bool
-) -> SavedCandidate:
-    """Saves what differs from what the rubric and its prompt are now: the prompt as its next version with the label
-    `candidate`, the criterion in `rubrics/<rubric>.candidate.yaml` of the suite.
-
-    `keeps_labels`: the changed criterion asks people the same question, so that it keeps its version, and their labels
-    count; else it gets the next version. Raises UsageError if nothing differs.
-    """
-    known = load_rubric(rubric, suite.folder)
-    registry = PromptRegistry(project)
-    saved_prompt, saved_rubric = None, None
-    if prompt_text != registry.get(known.prompt).text:
-        prompt = registry.add(known.prompt, prompt_text, CANDIDATE)
-        saved_prompt = f"{prompt.name}@{prompt.version}"
-    before = known.criterion(criterion.id)
-    if before is None:
-        raise UsageError(f"rubric {rubric!r} has no criterion {criterion.id!r} any more", remedy="try it again")
-    if criterion != before:
-        version = before.version if keeps_labels else _next_version(before.version)
-        changed = criterion.model_copy(update={"version": version})
-        saved_rubric = _write(suite.folder, rubric, known.with_criterion(changed))
-    if saved_prompt is None and saved_rubric is None:
-        raise UsageError(
-            "neither the criterion nor the prompt differs from what is in use", remedy="change one of them"
-        )
-    return SavedCandidate(prompt=saved_prompt, rubric=saved_rubric)
-
-
-def _write(folder: Path, name: str, rubric: Rubric) -> str:
-    """Under the first free name; a file with the same content is taken as it is."""
-    plain = rubric.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    content = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=118).encode()
-    stem = name.partition(f".{CANDIDATE}")[0]
-    for number in range(1, _MOST):
-        free = f"{stem}.{CANDIDATE}" + (f"-{number}" if number > 1 else "")
-        path = folder / "rubrics" / f"{free}.yaml"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, content)
-            return free
-        if path.read_bytes() == content:
-            return free
-    raise UsageError(f"there are {_MOST} candidates of {stem!r}", remedy="delete those that are not needed")
-
-
-def _next_version(version: str) -> str:
-    return str(int(version) + 1) if version.isascii() and version.isdecimal() else f"{version}.1"

@@ -5,25 +5,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
 from harness.gateway.models.client import ModelClient
 from harness.gateway.models.recordings import AskMode
-from harness.judging.judge import Judge, JudgedTrial, client_of, why_not_eligible
+from harness.judging.judge import Judge, JudgedTrial, client_of
 from harness.judging.panel import Panel, PanelTask, run_panel
 from harness.judging.prompts import Prompt
-from harness.judging.questions import judge_request
 from harness.judging.rubrics import Criterion, Rubric
 from harness.judging.settings import JudgeSettings, shared_family
-from harness.judging.transcripts import CHARS_PER_TOKEN
 from harness.judging.verdicts import Answer, Judgement
 from harness.runs.measured_trials import cards_for, judged_outcomes, suite_of
-from harness.runs.store.folder import RunFolder, TrialKey
+from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import JudgementWriter, keep_rubric, read_judgements
 from harness.suite.suites import Suite, check_cases
-from harness.values import Frozen, canonical_json
+from harness.values import Frozen
 
 SUFFIX = ".judge"
 """A suite's judge has its cassettes in `cassettes/<suite>.judge/`."""
@@ -216,118 +213,6 @@ def secrets_of(suite: Suite, settings: JudgeSettings) -> dict[str, str]:
     """Values that no cassette may contain and that model requests need; read from the environment."""
     names = {*suite.secrets, *settings.spec.secrets}
     return {name: os.environ[name] for name in sorted(names) if os.environ.get(name)}
-
-
-_ANSWER_TOKENS: Final = 150
-"""A verdict with one or two sentences of reasons."""
-_MTOK: Final = 1_000_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class TryRequest:
-    """What is tried: one criterion of a rubric, as changed, on some trials."""
-
-    rubric: Rubric
-    criterion: str
-    prompt: Prompt
-    settings: JudgeSettings
-    trials: tuple[TrialKey, ...]
-    budget: Budget | None = None
-    watch: Callable[[Judgement], None] = field(default=lambda _: None)
-
-
-class TryEstimate(Frozen):
-    """What a try is expected to cost. Tokens are estimated from the length of the requests; an answer is taken for
-    150 tokens.
-    """
-
-    model: str
-    trials: int
-    questions: int
-    """Requests to the model; what code decides costs nothing."""
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-    """None: the model has no price in `judge.yaml`."""
-
-
-class TryResult(Frozen):
-    """The verdicts of a try, and what they cost."""
-
-    judgements: tuple[Judgement, ...]
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-    stopped: str | None
-    """Why not everything was judged; None: everything was."""
-
-
-def estimate_try(project: Path, folder: RunFolder, asked: TryRequest) -> TryEstimate:
-    """Builds every request, and sends none. Raises UsageError for a criterion that cannot be tried."""
-    questions, chars = 0, 0
-    suite = suite_of(project, folder)
-    for task in _tasks(folder, suite, asked):
-        for criterion in task.criteria:
-            if why_not_eligible(asked.rubric, task.subject, criterion) is None:
-                shown = task.subject.shown(criterion)
-                body = judge_request(asked.prompt.text, asked.settings.model, asked.settings.provider, criterion, shown)
-                questions += asked.settings.samples
-                chars += asked.settings.samples * len(canonical_json(body))
-    sent, answered = -(-chars // CHARS_PER_TOKEN), questions * _ANSWER_TOKENS
-    price = asked.settings.spec.price_of(asked.settings.model)
-    usd = None
-    if price is not None:
-        usd = (sent * price.input_usd_per_mtok + answered * price.output_usd_per_mtok) / _MTOK
-    return TryEstimate(
-        model=asked.settings.model,
-        trials=len(asked.trials),
-        questions=questions,
-        input_tokens=sent,
-        output_tokens=answered,
-        usd=usd,
-    )
-
-
-def try_criterion(project: Path, folder: RunFolder, asked: TryRequest) -> TryResult:
-    """Judges the trials. A spent budget ends it with the verdicts so far. Raises UsageError, and errors of the model's
-    provider.
-    """
-    suite = suite_of(project, folder)
-    settings = asked.settings
-    asker = client_of(settings, "live", secrets_of(suite, settings), budget=asked.budget)
-    judge = Judge(rubric=asked.rubric, prompt=asked.prompt, settings=settings, asker=asker)
-    found: list[Judgement] = []
-
-    def keep(judgement: Judgement) -> None:
-        found.append(judgement)
-        asked.watch(judgement)
-
-    panel = Panel(judge=judge, in_flight=settings.in_flight, keep=keep)
-    run_panel(panel, _tasks(folder, suite, asked))
-    return TryResult(
-        judgements=tuple(sorted(found, key=lambda one: (one.case_id, one.attempt, one.criterion))),
-        calls=asker.spent.calls,
-        input_tokens=asker.spent.input_tokens,
-        output_tokens=asker.spent.output_tokens,
-        usd=asker.spent.usd,
-        stopped=panel.stopped,
-    )
-
-
-def _tasks(folder: RunFolder, suite: Suite, asked: TryRequest) -> Iterator[PanelTask]:
-    model_decided(asked.rubric, asked.criterion)
-    cases, cards = {case.id: case for case in suite.cases}, cards_for(folder, asked.rubric)
-    for case_id, attempt in asked.trials:
-        trial = folder.trial(case_id, attempt)
-        if trial is None:
-            raise UsageError(f"run {folder.manifest.run!r} has no trial {case_id[:100]!r} attempt {attempt}")
-        if trial.outcome not in judged_outcomes(asked.rubric):
-            continue
-        own = (one for one in asked.rubric.criteria_for(case_id) if asked.rubric.is_of(one.id, asked.criterion))
-        card = cards.get((case_id, attempt))
-        subject = JudgedTrial.of(folder.manifest.run, trial, cases.get(case_id), card)
-        yield PanelTask(subject=subject, criteria=tuple(own))
 
 
 def model_decided(rubric: Rubric, name: str) -> Criterion:

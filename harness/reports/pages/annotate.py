@@ -25,17 +25,15 @@ from harness.reports.pages.request import Ask, Page, PageSet, Project
 from harness.runs.store.folder import RunFolder
 from harness.suite.suites import Suite
 
-# The newest runs as a list to choose one from, for pages that begin with a run.
-
 _RUNS: Final = 50
 
 
-def run_choice(project: Project, page: str) -> Markup:
-    """Each leads to `/<page>?run=`."""
+def _newest(project: Project) -> Markup:
+    """The newest runs as a list to choose one from."""
     entries = [one for one in project.index.entries() if one.manifest is not None][:_RUNS]
     rows = [
         row(
-            link(path := path_of(page, run=one.name), one.name),
+            link(path := path_of("annotate", run=one.name), one.name),
             one.manifest.suite,
             one.manifest.agent,
             when(one.manifest.created),
@@ -54,7 +52,7 @@ def choosing(ask: Ask) -> Page:
     name, rubric = ask.query.get("run", ""), ask.query.get("rubric", "")
     if not name:
         lead = tag("p", "A label belongs to what the agent did, and holds in every run.", class_="prose")
-        body = fragment(lead, run_choice(ask.project, "annotate"))
+        body = fragment(lead, _newest(ask.project))
     elif not rubric:
         body = _rubrics(ask, ask.project.run(name))
     else:

@@ -9,7 +9,6 @@ from urllib.parse import unquote
 
 from harness.errors import UsageError
 from harness.reports.pages.annotations import Annotations, Recent
-from harness.reports.pages.drafts import RunningTries
 from harness.reports.pages.markup import PER_PAGE, Child, Markup, fragment, link, pager, pages_of, tag, whole_number
 from harness.reports.pages.run_index import RunIndex
 from harness.runs.store.folder import RunFolder
@@ -25,7 +24,6 @@ class Project:
     path: Path
     index: RunIndex
     annotations: Annotations
-    tries: RunningTries
     made: Recent[Any] = field(default_factory=lambda: Recent(_KEPT))
     """What takes seconds of long runs, by the states of the runs."""
     opened: Mapping[str, RunFolder] = field(default_factory=dict)
@@ -36,7 +34,7 @@ class Project:
         """A project whose pages are shown. `opened`: runs that may lie outside of the project."""
         runs = {one.manifest.run: one for one in opened}
         index = RunIndex(path / "runs", {name: one.path for name, one in runs.items()})
-        return cls(path=path, index=index, annotations=Annotations(path), tries=RunningTries(path), opened=runs)
+        return cls(path=path, index=index, annotations=Annotations(path), opened=runs)
 
     def run(self, name: str) -> RunFolder:
         """A run by its name. Raises UsageError where there is none, ResultsError where it is damaged."""
@@ -102,7 +100,6 @@ class Page:
         up: tuple[str, str] | None = None,
         beside: Child = None,
         modules: tuple[str, ...] = (),
-        again_after_s: int | None = None,
     ) -> Self:
         """A page with its title. `up`: the page above it, by address and name. `beside`: stands beside the title."""
         head = tag("h1", title)
@@ -115,7 +112,6 @@ class Page:
             ),
             section=section,
             modules=modules,
-            again_after_s=again_after_s,
         )
 
 

@@ -188,7 +188,7 @@ def _actions(name: str) -> Iterator[Markup | None]:
     compared = link(path_of("compare", after=name), "Compare with the baseline")
     other = link(path_of("compare", run=name), "Compare with another run")
     yield tag("div", compared, other, class_="tools")
-    pages = (("annotate", "Annotate"), ("workbench", "Workbench"), ("themes", "Themes"))
+    pages = (("annotate", "Annotate"), ("themes", "Themes"))
     yield chosen_of("More of this run", ((path_of(page, run=name), title, False) for page, title in pages))
 
 

@@ -1,4 +1,4 @@
-"""A project with something on every page: runs, suites, labels, a try, production, themes."""
+"""A project with something on every page: runs, suites, labels, production, themes."""
 
 import shutil
 from pathlib import Path
@@ -6,13 +6,8 @@ from pathlib import Path
 import yaml
 
 from harness.cassettes.check import cassette_paths, shown_cassette
-from harness.judging.prompts import PromptRegistry
-from harness.judging.verdicts import Judgement
 from harness.production.storage import StoreLayout
-from harness.reports.pages.drafts import CriterionDraft, Drafts
-from harness.runs.judging import TryEstimate, TryResult
 from harness.runs.store.folder import RunFolder
-from harness.runs.store.judgements import read_judgements
 from harness.traces.trajectory import Observation, Step, ToolCall, Trajectory
 from harness.traces.trial import Trial
 from tests.judging.labelling import RUBRIC
@@ -23,13 +18,12 @@ from tests.reports.html.runs import HOSTILE, card, judge, manifest, mocked_and_l
 
 ROOT = Path(__file__).parents[3]
 SUITES = ("s", "another", "hostile")
-DRAFT = "0123456789ab"
 
 
 def fill(folder: Path) -> Path:
     """Two runs of one suite, one of another, and one with texts of somebody who wishes the reader ill."""
     runs = folder / "runs"
-    after = judge(store(runs, "after", trials=6))
+    judge(store(runs, "after", trials=6))
     store(runs, "before", trials=6, failing=(0, 1, 2), agent="v0", created="2026-01-30T12:00:00Z")
     store(runs, "other", trials=3, suite="another", suite_digest="d2")
     store(runs, "hostile", trials=2, said=HOSTILE, result={HOSTILE: [HOSTILE]}, suite="hostile")
@@ -37,7 +31,6 @@ def fill(folder: Path) -> Path:
     for name in SUITES:
         _suite(folder, name)
     _recorded(folder)
-    _try(folder, after)
     _production(folder)
     return folder
 
@@ -79,38 +72,6 @@ def _recorded(folder: Path) -> None:
     told = manifest([(path.stem, 1)], "replay", suite="drive_thru", created="2026-01-01T12:00:00Z")
     with RunFolder.create(folder / "runs", told) as run:
         run.commit(own, (), missed)
-
-
-def _try(folder: Path, run: RunFolder) -> None:
-    """One that has ended; a judge wrote with a mind to harm the reader."""
-    made: list[Judgement] = [
-        one.model_copy(update={"rationale": HOSTILE})
-        for one in read_judgements(run.path, RUBRIC.name)
-        if one.criterion == "complete"
-    ]
-    prompt = PromptRegistry(folder).get(RUBRIC.prompt)
-    estimate = TryEstimate(model="m", trials=2, questions=2, input_tokens=900, output_tokens=300, usd=0.01)
-    Drafts(folder / "runs").write(
-        CriterionDraft(
-            id=DRAFT,
-            created="2026-01-31T12:00:00+00:00",
-            run=run.manifest.run,
-            rubric=RUBRIC.name,
-            rubric_digest=RUBRIC.digest,
-            criterion="complete",
-            statement=f"Everything was taken. {HOSTILE[:40]}",
-            prompt=prompt.name,
-            prompt_version=prompt.version,
-            prompt_text=prompt.text,
-            trials=(("case-0000", 1), ("case-0001", 1)),
-            estimate=estimate,
-            state="ended",
-            judgements=tuple(made),
-            tried=TryResult(
-                judgements=tuple(made), calls=2, input_tokens=900, output_tokens=300, usd=0.01, stopped="budget: spent"
-            ),
-        )
-    )
 
 
 def _production(folder: Path) -> None:
