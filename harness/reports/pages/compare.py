@@ -1,7 +1,7 @@
 """Two runs: what changed, regressions first, what it is attributed to, and two trials side by side."""
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,23 +83,29 @@ class _Sides:
             key
             for key in self.keys
             if (kind in ("all", self.kind_of(key)) or (kind == "changed" and self.kind_of(key) is not None))
-            and all(self.counts(key, *one) for one in figures)
+            and all(self.counts(key, *one, ask.query.get("way", "")) for one in figures)
         ]
 
-    def counts(self, key: TrialKey, what: str, name: str) -> bool:
-        """Whether the trial stands in a figure: of its category, of what it shows in one of the runs, or of a metric
-        that changed.
+    def counts(self, key: TrialKey, what: str, name: str, way: str) -> bool:
+        """Whether the trial stands in a figure: of its category, of what it shows in one of the runs, or of a
+        metric that changed. `way`: only if it is `better` there, or `worse`.
         """
         old, new = self.old[key], self.new[key]
         match what:
             case "category":
-                return name == new.category
-            case "mode":
-                return name in (*old.modes, *new.modes)
-            case "rule":
-                return name in {rule for rule, _ in (*old.broken, *new.broken)}
+                return name == new.category and way in ("", _WAYS.get(self.kind_of(key) or ""))
+            case "mode" | "rule":
+                had, has = (float(name in (*one.modes, *(rule for rule, _ in one.broken))) for one in (old, new))
+                return _went(has - had) == way if way else bool(had or has)
             case _:
-                return old.values.get(name) != new.values.get(name)
+                was, now = old.values.get(name), new.values.get(name)
+                if was is None or now is None or not way:
+                    return was != now and not way
+                return _went((now - was) * (1 if name in self.less_is_better else -1)) == way
+
+    @cached_property
+    def less_is_better(self) -> Set[str]:
+        return {one.metric for one in self.found.metrics if one.lower_is_better}
 
     @cached_property
     def regressed(self) -> Mapping[TrialKey, CaseChange]:
@@ -119,6 +125,14 @@ class _Sides:
         """Trials of both sides: regressions first, then fixes, then the rest in the planned order."""
         order = {"regressed": 0, "fixed": 1, None: 2}
         return sorted((key for key in self.new if key in self.old), key=lambda key: order[self.kind_of(key)])
+
+
+_WAYS = {"regressed": "worse", "fixed": "better"}
+
+
+def _went(more: float) -> str:
+    """Where a change leads of which more is worse."""
+    return "worse" if more > 0 else "better" if more < 0 else ""
 
 
 def compare(ask: Ask) -> Page:
@@ -197,8 +211,14 @@ def _body(ask: Ask, sides: _Sides) -> Iterator[Markup | None]:
     yield _categories(sides)
     yield _conditions(found.differences)
     rest = (one for one in comparison_sections(found) if one.key != "category")
-    yield from section_tables(rest, lambda key, name: sides.path(**{key: _stored(key, name)}))
+    yield from section_tables(rest, lambda *cell: _led(sides, *cell))
     yield tag("p", NOTATION, class_="dim")
+
+
+def _led(sides: _Sides, key: str, name: str, head: str) -> str | None:
+    """The trials of a row, and of how many are better or worse in it."""
+    way = head if head in ("better", "worse") else None
+    return sides.path(**{key: _stored(key, name)}, way=way) if way or head == key else None
 
 
 def _stored(key: str, name: str) -> str:
@@ -208,7 +228,9 @@ def _stored(key: str, name: str) -> str:
 
 def _trials(ask: Ask, sides: _Sides) -> Markup:
     kind, chosen = sides.chosen(ask)
-    asked = ", ".join(f"{name} {bounded(words(ask.query[name]), 200)}" for name in _FIGURES if ask.query.get(name))
+    asked = ", ".join(
+        f"{name} {bounded(words(ask.query[name]), 200)}" for name in (*_FIGURES, "way") if ask.query.get(name)
+    )
     counts = (len(sides.regressed), len(sides.fixed), len(sides.regressed) + len(sides.fixed), len(sides.keys))
     links = [
         (sides.path(show=name), f"{name} {count}", name == kind) for name, count in zip(_KINDS, counts, strict=True)
@@ -224,7 +246,7 @@ def _trials(ask: Ask, sides: _Sides) -> Markup:
 
 def _asked(ask: Ask) -> dict[str, str]:
     """What the list of trials was asked for, which its pairs carry on."""
-    return {name: ask.query[name] for name in ("show", *_FIGURES) if ask.texts is None and ask.query.get(name)}
+    return {name: ask.query[name] for name in ("show", "way", *_FIGURES) if ask.texts is None and ask.query.get(name)}
 
 
 def _row(ask: Ask, sides: _Sides, key: TrialKey) -> Markup:

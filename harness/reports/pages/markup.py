@@ -198,15 +198,25 @@ def _when(cell: Child) -> str | None:
     return "when" if isinstance(cell, str) and _DATE.match(cell) else None
 
 
-def section_tables(sections: Iterable[Section], to: Callable[[str, str], str] | None = None) -> Iterator[Markup]:
-    """Tables that the other reports have, too. `to`: the trials of a row, by the section's key and the row's name."""
+def section_tables(sections: Iterable[Section], to: Callable[[str, str, str], str | None]) -> Iterator[Markup]:
+    """Tables that the other reports have, too. `to`: the address of a cell's trials, by the section's key, the name of
+    the row and the head of the column, or None.
+    """
     for one in sections:
         title = one.title[:1].upper() + one.title[1:]
         heads = (one.heads[0], *(f"#{head}" for head in one.heads[1:]))
         notes = (tag("p", note, class_="dim") for note in one.notes)
-        led = to if one.key else None
-        rows = [row(name if led is None else link(led(one.key, name), term(name)), *rest) for name, *rest in one.rows]
+        rows = [row(*_led(one, cells, to)) for cells in one.rows]
         yield fragment(tag("h2", title), table(heads, rows, caption=title), *notes)
+
+
+def _led(section: Section, cells: Sequence[str], to: Callable[[str, str, str], str | None]) -> list[Child]:
+    found: list[Child] = []
+    for head, text in zip(section.heads, cells, strict=True):
+        path = to(section.key, cells[0].strip(), head) if section.key and text not in ("", UNKNOWN) else None
+        shown = term(text) if section.key and head == section.heads[0] else text
+        found.append(shown if path is None else link(path, shown))
+    return found
 
 
 def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:

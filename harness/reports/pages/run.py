@@ -54,7 +54,7 @@ _ORDERS: dict[str, Callable[[TrialLine], Any]] = {
     "duration": lambda one: one.values.get("duration_s"),
 }
 _RESULTS = ("failed", "passed", "unknown")
-LISTED = ("result", "category", "mode", "rule")
+LISTED = ("result", "category", "mode", "rule", "judged")
 """What a figure of the page filters the trials by."""
 _MOST_BARS = 40
 _PLOTTED = (("Steps", "steps"), ("Tokens", "tokens"), ("Cost", "cost_usd"), ("Duration", "duration_s"))
@@ -176,12 +176,34 @@ def _broken(name: str, lines: Sequence[TrialLine]) -> Markup | None:
     return fragment(tag("h2", "Broken rules"), table(heads, rows, caption="Learned rules that trials broke"))
 
 
+_ANSWERS = {"pass": "pass", "fail": "fail", "n/a": "not_eligible", "no answer": "judge_failed"}
+"""Head of a column -> the answer that it counts."""
+
+
 def _judged(folder: RunFolder) -> Iterator[Markup]:
     if not judged_rubrics(folder.path):
         return
     from harness.reports.judged import judged_run  # most runs have no judge
 
-    yield from section_tables(map(judged_section, judged_run(folder)))
+    def to(rubric: str, criterion: str, head: str) -> str | None:
+        said = _ANSWERS.get(head)
+        return said and path_of("runs", folder.manifest.run, judged=f"{rubric}/{criterion}/{said}")
+
+    yield from section_tables(map(judged_section, judged_run(folder)), to)
+
+
+def _judged_as(folder: RunFolder, asked: str) -> Callable[[TrialLine], bool]:
+    """Whether a judge gave this answer to the criterion of a trial, or to an item of its checklist."""
+    from harness.reports.judged import judged_trials
+
+    rubric, criterion, said = [*asked.split("/"), "", ""][:3]
+    found = {
+        key
+        for key, own in judged_trials(folder).items()
+        for one in own
+        if (one.rubric, one.answer) == (rubric, said) and criterion in (one.criterion, one.criterion.rpartition(".")[0])
+    }
+    return lambda line: (line.case_id, line.attempt) in found
 
 
 def _actions(name: str) -> Iterator[Markup | None]:
@@ -236,7 +258,10 @@ def _trials(ask: Ask, name: str, lines: Sequence[TrialLine]) -> Markup:
 
 def listed(ask: Ask, lines: Sequence[TrialLine]) -> Sequence[TrialLine]:
     """The trials that the query of the list asks for, in its order."""
-    return _order(ask).of(sorted((line for line in lines if _fits(line, ask)), key=failed_first))
+    fitting = [line for line in lines if _fits(line, ask)]
+    if asked := ask.query.get("judged"):
+        fitting = list(filter(_judged_as(ask.project.run(ask.place["run"]), asked), fitting))
+    return _order(ask).of(sorted(fitting, key=failed_first))
 
 
 def _order(ask: Ask) -> Order[TrialLine]:
@@ -277,7 +302,7 @@ def _filters(ask: Ask, path: str, lines: Sequence[TrialLine]) -> Markup:
         choice("result", "result", _RESULTS, asked["result"]),
         choice("category", "category", categories, asked["category"]),
         choice("mode", "failure mode", modes, asked["mode"]),
-        *(hidden(one, ask.query[one]) for one in ("rule", "sort") if ask.query.get(one)),
+        *(hidden(one, ask.query[one]) for one in ("rule", "judged", "sort") if ask.query.get(one)),
         action=path,
     )
 

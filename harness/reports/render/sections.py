@@ -68,6 +68,7 @@ def judged_section(judged: JudgedRubric) -> Section:
         heads=("criterion", *_JUDGED_COLUMNS),
         rows=tuple(rows),
         notes=tuple(_judged_notes(judged)),
+        key=judged.rubric,
     )
 
 

@@ -2,9 +2,11 @@
 
 import re
 import threading
+from html import unescape
 from pathlib import Path
 
 import httpx
+import pytest
 
 from harness.cli.view import app_pages
 from harness.reports.pages.markup import Markup
@@ -221,3 +223,15 @@ def test_a_browser_has_something_at_once_of_a_page_that_takes_long(tmp_path: Pat
         ready.set()
         assert "all of it" in client.get("/slow?of=a").text
         assert ["a"] == asked
+
+
+@pytest.mark.parametrize(
+    ("page", "asked"), [("/compare?before=before&after=after", r"way=\w+"), ("/runs/after", r"judged=[\w%]+")]
+)
+def test_a_figure_in_a_table_leads_to_as_many_trials(client: httpx.Client, page: str, asked: str) -> None:
+    found = re.findall(rf'<td class="num"><a href="([^"]*{asked}[^"]*)">(\d+)</a>', client.get(page).text)
+    assert found
+    for address, count in found:
+        text = client.get(unescape(address)).text.partition("Trials</h2>")[2]
+        listed = text.partition("</table>")[0].count('<tr data-href="')
+        assert (address, int(count)) == (address, listed)
