@@ -27,7 +27,6 @@ _PAGES = (
     "harness.reports.pages.cassettes:PAGES",
     "harness.reports.pages.misses:PAGES",
     "harness.drift.pages:PAGES",
-    "harness.drift.pages:ISSUE_PAGES",
     "harness.production.pages:PAGES",
     "harness.production.pages:SESSION_PAGES",
     "harness.production.theme_pages:PAGES",

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterator
 
-from harness.drift.issue import TrackerOptions
-from harness.drift.trackers import FolderTracker
-from harness.errors import UsageError
 from harness.reports.pages.markup import (
     Markup,
     bounded,
@@ -13,12 +10,7 @@ from harness.reports.pages.markup import (
     facts,
     fold,
     fragment,
-    link,
-    path_of,
-    row,
     run_link,
-    shown_text,
-    table,
     tag,
     value_text,
     words,
@@ -84,45 +76,3 @@ def _finding(one: DriftFinding) -> Markup:
 
 
 PAGES = PageSet(shows={"/drift": drift}, entry=("Trust", "Drift", "/drift"))
-
-
-# Issues that the project keeps as files: their status, labels and text.
-
-
-def issues(ask: Ask) -> Page:
-    """`/issues`: those that are kept as files of the project."""
-    if not (ask.project.path / "issues").is_dir():
-        nothing = empty(
-            "The project keeps no issues as files.", "harness drift compare --help", "tells how drift files one."
-        )
-        return Page.of("Issues", nothing, section="Issues")
-    rows = [
-        row(
-            link(path_of("issues", one.number), bounded(one.title, 200)),
-            chip("open", "open") if one.is_open else chip("closed"),
-            fragment(*(chip(bounded(label, 60)) for label in one.labels[:8])),
-            href=path_of("issues", one.number),
-        )
-        for one in FolderTracker(TrackerOptions(project=ask.project.path)).find()[:1000]
-    ]
-    shown = table(("issue", "state", "labels"), rows, caption="Issues", class_="plain list")
-    return Page.of("Issues", shown, section="Issues")
-
-
-def issue(ask: Ask) -> Page:
-    """`/issues/{number}`."""
-    number = ask.place["number"]
-    found = next(
-        (one for one in FolderTracker(TrackerOptions(project=ask.project.path)).find() if str(one.number) == number),
-        None,
-    )
-    if found is None:
-        raise UsageError("there is no such issue")
-    state = tag(
-        "p", *map(chip, ("open" if found.is_open else "closed", *(bounded(one, 60) for one in found.labels[:20])))
-    )
-    text = shown_text(found.body, 50_000)
-    return Page.of(bounded(found.title, 300), state, text, section="Issues", up=("/issues", "Issues"))
-
-
-ISSUE_PAGES = PageSet(shows={"/issues": issues, "/issues/{number}": issue}, entry=("Trust", "Issues", "/issues"))

@@ -69,7 +69,7 @@ def walked(browser: Browser, server: ViewServer) -> dict[str, str]:
 
 
 def test_links_lead_to_all_pages(walked: dict[str, str]) -> None:
-    expected = {"/", "/trend", "/drift", "/issues", "/cassettes", "/forks", "/optimisations", "/themes", "/production"}
+    expected = {"/", "/trend", "/drift", "/cassettes", "/forks", "/optimisations", "/themes", "/production"}
     expected |= {"/runs/*", "/runs/*/trials/*/*", "/compare?after&before", "/annotate", "/annotate?rubric&run"}
     expected |= {"/annotate/*/*?as", "/annotate/*/*/*/*?as"}
     expected |= {"/themes/*", "/themes?run", "/production/sessions/*", "/production/days/shop"}

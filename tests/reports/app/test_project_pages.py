@@ -1,4 +1,4 @@
-"""Pages over a project: trend, drift, issues, recordings, forks, optimisations."""
+"""Pages over a project: trend, drift, recordings, forks, optimisations."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from tests.reports.app.client import entered
 from tests.reports.html.runs import HOSTILE, mocked_and_live, store
 
 ROOT = Path(__file__).parents[3]
-PAGES = ("/", "/compare", "/trend", "/drift", "/issues", "/cassettes", "/forks", "/optimisations")
+PAGES = ("/", "/compare", "/trend", "/drift", "/cassettes", "/forks", "/optimisations")
 
 
 def test_every_page_of_the_navigation_opens_with_and_without_content(client: httpx.Client, tmp_path: Path) -> None:
@@ -62,18 +62,6 @@ def test_recordings_are_shown_by_suite_and_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["%2e%2e", "after", "none", "..%2fruns"])
 def test_what_is_no_optimisation_is_not_shown_as_one(client: httpx.Client, name: str) -> None:
     assert 404 == client.get(f"/optimisations/{name}").status_code
-
-
-def test_an_issue_is_shown_as_text(tmp_path: Path) -> None:
-    (tmp_path / "issues").mkdir()
-    head = "number: 1\ntitle: drift of look_up\nstate: open\nlabels: [harness-drift]\n"
-    times = "created: 2026-01-01T00:00:00+00:00\nupdated: 2026-01-01T00:00:00+00:00\n"
-    body = f"<img src=x onerror=alert(1)> {HOSTILE[:20]}\n\n<!-- harness-drift:v1 key=s/look_up/schema -->\n"
-    (tmp_path / "issues" / "0001-drift.md").write_text(f"---\n{head}{times}---\n\n{body}")
-    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
-        text = client.get("/issues").text + client.get("/issues/1").text
-    assert "drift of look_up" in text
-    assert "<img src=x" not in text
 
 
 def test_a_fork_leads_to_its_parent_and_stands_beside_it(tmp_path: Path) -> None:
