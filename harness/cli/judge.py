@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "run": "Judge a stored run by a rubric, one criterion at a time.",
-    "agreement": "Compare judges' verdicts with people's labels or with other verdicts.",
+    "agreement": "Compare judges' verdicts with people's labels or with rewards.",
     "calibrate": "Revise a judge's prompt until it agrees with people's labels.",
     "rubrics": "List, check and show rubrics.",
     "prompts": "List, show and label the versions of prompts.",

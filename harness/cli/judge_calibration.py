@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.runs.judge_calibration import Calibrating, Runs
 
 
-# `harness judge agreement`: a judge's verdicts compared with people's labels or with other verdicts.
+# `harness judge agreement`: a judge's verdicts compared with people's labels or with rewards.
 
 
 class AgreementOptions(TypedDict):
@@ -33,10 +33,10 @@ class AgreementOptions(TypedDict):
 @rubric_option
 @click.option(
     "--against",
+    type=click.Choice(["labels", "reward"]),
     default="labels",
     show_default=True,
-    metavar="WHAT",
-    help="`labels`; `reward`: whether the trial succeeded; `verifier:NAME`; `metric:NAME`: above 0.5.",
+    help="`labels` of people; `reward`: whether the trial succeeded.",
 )
 @click.option("--prompt", "prompt_version", metavar="VERSION", help="Only verdicts by this version of the prompt.")
 @click.option("--model", metavar="NAME", help="Only verdicts by this model.")
@@ -128,7 +128,7 @@ def _report(opened: "Runs", judgements: "list[Judgement]", against: str) -> "Agr
     if against == "labels":
         report = against_labels(judgements, opened.labels, opened.rubric)
     else:
-        report = compare(judgements, rewards_of(opened.folders, against), opened.rubric, against)
+        report = compare(judgements, rewards_of(opened.folders), opened.rubric, against)
     if not report.overall.verdict.agreement.n and not report.overall.eligibility.agreement.n:
         run = opened.folders[0].manifest.run
         raise NotMeasured(

@@ -192,8 +192,6 @@ def file_command(
 
 
 def _report(project: Path, run: str | None, options: SourceValues, *, remember: bool = False) -> "ThemesReport":
-    from datetime import UTC, datetime
-
     from harness.errors import UsageError
     from harness.production.themes import themes_of_run, themes_of_store
     from harness.runs.store.folder import RunFolder, run_path
@@ -205,10 +203,7 @@ def _report(project: Path, run: str | None, options: SourceValues, *, remember: 
             raise UsageError(f"{given[0]} applies only to sessions of the store", remedy="omit RUN or the option")
         return themes_of_run(project, RunFolder.open(run_path(project, run)), remember=remember)
     begin_ns = since_ns(options["since"] or _DEFAULT_SINCE)
-    since = datetime.fromtimestamp(begin_ns / 1e9, UTC).strftime("%Y-%m-%d")
-    store = open_store(project)
-    suite = options["suite"]
-    return themes_of_store(project, store, since_ns=begin_ns, since=since, suite=suite, remember=remember)
+    return themes_of_store(project, open_store(project), since_ns=begin_ns, suite=options["suite"], remember=remember)
 
 
 def _line(theme: "Theme") -> str:
@@ -223,8 +218,6 @@ def _line(theme: "Theme") -> str:
 def _show(theme: "Theme") -> None:
     click.echo(_line(theme))
     click.echo(f"  share {theme.share:.1%}, severity {theme.severity:.2f}")
-    for mode, count in theme.also.items():
-        click.echo(f"  found at the same step  {mode}: {count} sessions")
     for name, count in theme.releases.items():
         click.echo(f"  release {name or '(none)'}: {count} sessions")
     for title, examples in (("representative", theme.representative), ("borderline", theme.borderline)):

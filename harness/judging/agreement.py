@@ -119,7 +119,7 @@ class AgreementReport(Frozen):
     rubric: str
     rubric_version: str
     against: str
-    """`labels`, `reward`, or `verifier:<name>`."""
+    """`labels` or `reward`."""
     judges: tuple[str, ...]
     """Prompt, version and model of every judge."""
     overall: AgreementRow

@@ -5,6 +5,7 @@ question.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import Lock
 from typing import Literal, Protocol, Self
 
@@ -12,7 +13,16 @@ from pydantic import Field, JsonValue, ValidationError
 
 from harness.errors import UsageError
 from harness.judging.judge import JudgedTrial, why_not_eligible
-from harness.judging.labels import Annotator, Label, LabelFile, LabelItem, LabelledItem, PersonAnswer, sort_labels
+from harness.judging.labels import (
+    Annotator,
+    Label,
+    LabelItem,
+    LabelledItem,
+    PersonAnswer,
+    append_decided,
+    label_lines,
+    sort_labels,
+)
 from harness.judging.questions import shown_evidence
 from harness.judging.rubrics import Criterion, Rubric
 from harness.judging.transcripts import Piece
@@ -126,7 +136,7 @@ class AnnotationQueue:
     def __init__(
         self,
         rubric: Rubric,
-        file: LabelFile,
+        file: Path,
         annotator: AnnotatorSession,
         work: Sequence[QueuedQuestion],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -149,7 +159,7 @@ class AnnotationQueue:
 
     def refresh(self) -> None:
         """Selects again if labels were added since: the numbers of questions change. Raises UsageError as before."""
-        stamp = self._file.stamp
+        stamp = _stamp(self._file)
         if stamp == self._stamp:
             return
         labelled = {one.item: one for one in sort_labels(self._file, self.rubric).items}
@@ -220,7 +230,7 @@ class AnnotationQueue:
         if len(note) > _MAX_NOTE:
             raise UsageError(f"a note has at most {_MAX_NOTE} characters")
         with self._lock:
-            added = self._file.append_decided(lambda: self._label(work, answer, note, step))
+            added = append_decided(self._file, lambda: self._label(work, answer, note, step))
             if added is not None:
                 self._labels[work.item] = added
             return self._labels[work.item]
@@ -254,7 +264,7 @@ class AnnotationQueue:
         mine = (self.annotator.name, self.annotator.role, work.item, work.criterion.version)
         return [
             label
-            for _, label in self._file.lines()
+            for _, label in label_lines(self._file)
             if isinstance(label, Label)
             and label.rubric == self.rubric.name
             and (label.annotator, label.role, label.item, label.criterion_version) == mine
@@ -288,6 +298,15 @@ class AnnotationQueue:
                 remedy="let somebody else adjudicate them, under another name",
             )
         return found
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Changes with each label that is added; (0, 0) without a file."""
+    try:
+        found = file.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
 
 
 def _steps(work: AnnotationTask) -> list[int]:

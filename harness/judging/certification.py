@@ -21,7 +21,6 @@ from typing import Final, Literal
 
 from harness.judging.agreement import item_of
 from harness.judging.labels import (
-    LabelFile,
     LabelItem,
     SortedLabels,
     append_line,
@@ -165,7 +164,7 @@ def uncertified(
         if one.id in rates:
             reason = rates[one.id].shortfall
         else:
-            labels = labels or sort_labels(LabelFile(label_path(project, suite, rubric.name)), rubric)
+            labels = labels or sort_labels(label_path(project, suite, rubric.name), rubric)
             cases = _class_cases(_unused(rubric, one, labels, used))
             reason = (
                 _missing(cases, judges.get(one.id, 1))

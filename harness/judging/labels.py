@@ -215,34 +215,9 @@ def pair_label_path(project: Path, suite: str, rubric: str) -> Path:
     return label_path(project, suite, rubric).with_suffix(".pairs.jsonl")
 
 
-class LabelFile:
-    """Reads and adds labels. Several pages may add labels at the same time: each line is written atomically."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def append(self, label: Label) -> None:
-        """Adds one line and flushes it to disk. Raises InvalidDocument if the file cannot be written."""
-        append_line(self.path, label)
-
-    def append_decided(self, decide: Callable[[], Label | None]) -> Label | None:
-        """Adds the label that `decide` gives while no other process adds one; None adds nothing. Raises
-        InvalidDocument.
-        """
-        return append_decided(self.path, decide)
-
-    @property
-    def stamp(self) -> tuple[int, int]:
-        """Changes with each label that is added; (0, 0) without a file."""
-        try:
-            found = self.path.stat()
-        except OSError:
-            return (0, 0)
-        return (found.st_mtime_ns, found.st_size)
-
-    def lines(self) -> Iterator[tuple[int, Label | str]]:
-        """Each line's number (from 1) with its label, or a description of the problem. A missing file has no lines."""
-        return read_lines(self.path, Label)
+def label_lines(path: Path) -> Iterator[tuple[int, Label | str]]:
+    """Each line's number (from 1) with its label, or a description of the problem. A missing file has no lines."""
+    return read_lines(path, Label)
 
 
 Why = Literal["unreadable", "other_rubric", "unknown_criterion", "old_version", "contradicting"]
@@ -286,11 +261,11 @@ class SortedLabels(Frozen):
         return tuple(f"{counted[why]} labels {words}" for why, words in _WORDS.items() if counted[why])
 
 
-def sort_labels(file: LabelFile, rubric: Rubric) -> SortedLabels:
+def sort_labels(path: Path, rubric: Rubric) -> SortedLabels:
     """The labels of `rubric` by item, and the omitted ones with their lines."""
     kept: dict[LabelItem, dict[tuple[str, str], list[tuple[int, Label]]]] = {}
     left_out: list[ExcludedLine] = []
-    for line, label in file.lines():
+    for line, label in label_lines(path):
         if (why := _excluded_line(label, rubric)) is not None:
             left_out.append(ExcludedLine(line=line, why=why))
         elif isinstance(label, Label):

@@ -7,6 +7,7 @@ from typing import Final, Literal
 from harness.judging.rubrics import MIN_COVERAGE, Criterion, Rubric
 from harness.scoring.findings.facts import by_origin
 from harness.scoring.scorecard import Diagnosis, Failure
+from harness.traces.spans import Evaluation
 from harness.values import Frozen
 
 # A judgement: the answer to one criterion of one trial, and its author.
@@ -89,6 +90,21 @@ class Judgement(Frozen):
         if self.eligible is False:
             return "not_eligible"
         return "pass" if self.passed else "fail"
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """As other systems receive it."""
+        return Evaluation(
+            name=self.criterion,
+            label=self.answer,
+            score=None if self.passed is None else float(self.passed),
+            explanation=self.rationale or None,
+            error=self.failure,
+            evaluator=self.judge.model,
+            evaluator_version=f"{self.rubric}@{self.rubric_version}/{self.criterion_version}",
+            prompt=self.judge.prompt,
+            prompt_version=self.judge.prompt_version,
+        )
 
 
 # Computes points from judgements: binary answers, weighted over the eligible criteria.

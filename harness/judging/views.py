@@ -125,12 +125,6 @@ def _merged(transcript: Transcript, views: Iterable[Iterable[Piece]]) -> list[Pi
 
 # Built-in code criteria: those that need no model.
 
-_SYSTEM_WORDS: Final = re.compile(
-    r"\b(?:tool|function)[ _]?calls?\b|\bsystem (?:prompt|message|instructions?)\b|\bsub-?agents?\b|\borchestrator\b"
-    r"|\b(?:api|mcp) (?:call|request|response|server|endpoint)s?\b|\bjson\b|\bmy (?:tools|instructions|prompt)\b"
-    r"|\bchain of thought\b|<(?:thinking|thought|tool_call|function_call)>|\bsession state\b",
-    re.I,
-)
 _IDENTIFIER: Final = re.compile(r"_|[a-z][A-Z]")
 _SPOKEN: Final = frozenset({"agent", "narration", "answer"})
 
@@ -155,16 +149,14 @@ class CodeCriterion(Protocol):
 
 
 class ReasoningLeakage(Frozen):
-    """Fails if user-facing text names a tool or a system word.
+    """Fails if user-facing text names a tool.
 
     A tool whose name is an everyday word (`search`) counts only in backquotes, before a bracket or as "the search
     tool".
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
-    allow: tuple[str, ...] = ()
-    """Allowed words: an agent about APIs writes "API response"."""
     tools: tuple[str, ...] = ()
     """Further tools, not called in the trial, whose names the answer must not contain."""
 
@@ -173,17 +165,12 @@ class ReasoningLeakage(Frozen):
         if not spoken:
             return Decision(eligible=False, passed=None, rationale="the agent said nothing to the user")
         names = sorted({piece.tool for piece in transcript.pieces if piece.tool} | set(self.tools))
-        found = [(piece, words) for piece in spoken if (words := self._leaks(piece, names))]
+        told = ((piece, [name for name in names if _names_tool(name, piece.text)]) for piece in spoken)
+        found = [(piece, named) for piece, named in told if named]
         if not found:
-            return Decision(passed=True, rationale=f"{len(spoken)} messages name no tool and no system word")
-        listed = "; ".join(f"{piece.ref} says {', '.join(map(repr, words))}" for piece, words in found[:5])
+            return Decision(passed=True, rationale=f"{len(spoken)} messages name no tool")
+        listed = "; ".join(f"{piece.ref} says {', '.join(map(repr, named))}" for piece, named in found[:5])
         return Decision(passed=False, rationale=listed, refs=tuple(piece.ref for piece, _ in found))
-
-    def _leaks(self, piece: Piece, names: list[str]) -> list[str]:
-        allowed = {word.lower() for word in self.allow}
-        words = [match[0] for match in _SYSTEM_WORDS.finditer(piece.text)]
-        words += [name for name in names if _names_tool(name, piece.text)]
-        return [word for word in dict.fromkeys(words) if word.lower() not in allowed]
 
 
 def _names_tool(tool: str, text: str) -> bool:

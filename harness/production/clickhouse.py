@@ -43,7 +43,7 @@ from harness.production.record import (
     stored,
 )
 from harness.production.settings import ClickHouseSettings
-from harness.production.storage import StoreLayout, oldest_records, readable_errors, transaction
+from harness.production.storage import StoreLayout, in_pieces, oldest_records, readable_errors, transaction
 from harness.traces.names import CONVERSATION_NAMES
 
 if TYPE_CHECKING:
@@ -194,8 +194,6 @@ def _password(settings: ClickHouseSettings) -> str:
 # the future counts as the beginning of today, so that no clock keeps a session from being scored.
 
 _DAY_NS: Final = 86_400 * 10**9
-_AT_ONCE: Final = 500
-"""Traces whose records are asked for by one query."""
 
 _TRACES: Final = """
 SELECT source, min(trusted), trace, argMinIf(session, (start_ns, id), session != ''),
@@ -232,8 +230,8 @@ class ClickHouseEngine:
     def records(self, traces: Sequence[tuple[str, str]]) -> list[StoredRecord]:
         pairs, found = set(traces), dict[str, StoredRecord]()
         wanted = sorted({trace for _, trace in pairs})
-        for start in range(0, len(wanted), _AT_ONCE):
-            for one in self._records(wanted[start : start + _AT_ONCE]):
+        for some in in_pieces(wanted):
+            for one in self._records(some):
                 if (one.source, one.trace_id) in pairs:
                     found.setdefault(one.id, one)
         return sorted(found.values(), key=lambda one: (one.start_ns, one.end_ns, one.id))

@@ -4,16 +4,16 @@ import time
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from harness.errors import HarnessError
-from harness.judging.labels import LabelFile, label_path, sort_labels
+from harness.judging.labels import label_path, sort_labels
 from harness.judging.rubrics import Rubric, load_rubric
 from harness.judging.verdicts import Judgement
 from harness.production.scores import SessionScore
 from harness.production.session import SessionRow
+from harness.production.storage import in_pieces
 from harness.production.store import SessionStore
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, of_last_judge, read_judgements
@@ -83,8 +83,6 @@ class SessionFailure(Frozen):
     fault: HarnessFault | None = None
     """None: a failure of the agent or of its tools."""
     cause: Cause = Cause()
-    also: tuple[str, ...] = ()
-    """Failure modes that were found at the step at which the cause began."""
     weight: Weight = "failed"
     text: str = ""
     """What the harness, a judge or a tool said about it: what failures of one cause are told apart by."""
@@ -127,8 +125,6 @@ class _Lead(NamedTuple):
     cause: Cause
     text: str
     step: Step | None
-    also: tuple[str, ...] = ()
-    """Failure modes that were found at the same step."""
 
 
 def failures_of_card(card: Scorecard, trajectory: Trajectory | None, common: SessionFailure) -> list[SessionFailure]:
@@ -180,7 +176,6 @@ def _failure(common: SessionFailure, criterion: str, lead: _Lead, fault: Harness
             "criterion": criterion,
             "fault": fault,
             "cause": lead.cause if fault is None else Cause(),
-            "also": lead.also if fault is None else (),
             "weight": "failed" if fault is None else "harness",
             "text": lead.text[:MOST_TEXT],
             "step": None if step is None else step.index,
@@ -227,16 +222,8 @@ def _ending(card: Scorecard) -> _Lead | None:
 def _leading(diagnoses: Sequence[Diagnosis], trajectory: Trajectory | None, *, errors: bool = True) -> _Lead | None:
     """The earliest of the tool errors that were never overcome and the findings."""
     found = _unrecovered(trajectory) if errors else []
-    return _earliest([*found, *(_of_mode(one, trajectory) for one in diagnoses if one.kind != _UNKNOWN)])
-
-
-def _earliest(found: Sequence[_Lead]) -> _Lead | None:
-    """With the modes of what else began at its step; None for none."""
-    lead = min(found, key=_begin, default=None)
-    if lead is None:
-        return None
-    also = {one.cause.mode for one in found if one.step == lead.step and one.cause.mode} - {lead.cause.mode}
-    return lead._replace(also=tuple(sorted(also)))
+    found += [_of_mode(one, trajectory) for one in diagnoses if one.kind != _UNKNOWN]
+    return min(found, key=_begin, default=None)
 
 
 def _begin(lead: _Lead) -> tuple[float, bool, bool]:
@@ -258,7 +245,7 @@ def _cited(judgement: Judgement, diagnoses: Sequence[Diagnosis], trajectory: Tra
     places = {step.index for step in cited}
     errors = [one.lead for one in _errors(trajectory) if one.step.index in places]
     modes = [_of_mode(one, trajectory) for one in diagnoses if one.origin_step in places and one.kind != _UNKNOWN]
-    lead = _earliest([*errors, *modes])
+    lead = min([*errors, *modes], key=_begin, default=None)
     step = cited[0] if cited else None
     return _Lead(Cause(), judgement.rationale, step) if lead is None else lead._replace(text=judgement.rationale)
 
@@ -345,7 +332,7 @@ class Population(NamedTuple):
 def run_population(project: Path, folder: RunFolder) -> Population:
     """A run's trials. Raises ResultsError naming a damaged file."""
     manifest = folder.manifest
-    begun_ns = _begun_ns(manifest.created)
+    begun_ns = min(manifest.created_ns, time.time_ns())  # one in the future would make every known theme look old
     judged = _judged_by_trial(project, folder)
     found = Population(f"run:{manifest.run}", manifest.suite, [], [])
     for card in folder.each_card():
@@ -461,8 +448,8 @@ def _of_scores(
 
 
 def _trajectories(store: SessionStore, rows: Sequence[SessionRow]) -> Iterator[tuple[str, Trajectory | None]]:
-    for start in range(0, len(rows), _BATCH):
-        for session in store.load_many(rows[start : start + _BATCH]):
+    for some in in_pieces(rows, _BATCH):
+        for session in store.load_many(some):
             try:
                 yield session.row.key, session.trajectory
             except (HarnessError, ValueError, TypeError, RecursionError):  # a late span made it unreadable
@@ -515,17 +502,5 @@ class _Contradictions:
 
 
 def _criteria_met(project: Path, suite: str, rubric: Rubric) -> set[tuple[str, str, str]]:
-    labels = sort_labels(LabelFile(label_path(project, suite, rubric.name)), rubric)
+    labels = sort_labels(label_path(project, suite, rubric.name), rubric)
     return {(one.item.case_id, one.item.trajectory, one.item.criterion) for one in labels.items if one.answer == "pass"}
-
-
-def _begun_ns(begun: str) -> int:
-    """0 if a run folder of others has no time there. One in the future would make every known theme look old, and is
-    taken for now.
-    """
-    try:
-        at = datetime.fromisoformat(begun)
-        began_ns = int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1e9)
-        return max(0, min(began_ns, time.time_ns()))
-    except (ValueError, OverflowError):
-        return 0

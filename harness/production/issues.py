@@ -270,7 +270,6 @@ def _theme_body(theme: Theme) -> str:
         ("impact (sessions x severity)", f"{theme.impact:.1f}{interval}"),
         ("failed", span(theme.criterion)),
         ("failure mode", span(theme.cause.mode)),
-        ("found at the same step", ", ".join(map(span, theme.also))),
         ("tool", span(f"{theme.cause.tool} {theme.cause.error}")),
         ("fault of the harness", span(theme.fault or "")),
         ("trend", f"{theme.trend}, {theme.first_day} to {theme.last_day}"),

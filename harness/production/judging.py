@@ -26,6 +26,7 @@ from harness.production.scores import SessionSampling, SessionScore, score_ident
 from harness.production.scoring import Sampler, SessionScorer
 from harness.production.session import Session, SessionRow
 from harness.production.settings import OnlineSettings
+from harness.production.storage import in_pieces
 from harness.production.store import SessionStore
 from harness.scoring.evidence import content_words
 from harness.suite.cases import Case
@@ -110,9 +111,9 @@ class _Round:
         candidates, before, skipped = self._candidates()
         done = failed = unasked = elsewhere = 0
         usd, tokens, stopped = 0.0, 0, None
-        place = 0
-        while place < len(candidates) and stopped is None:
-            taken = candidates[place : place + _BATCH]
+        for taken in in_pieces(candidates, _BATCH):
+            if stopped is not None:
+                break
             with self._store.score_store.claimed([self._identity_of(one.row) for one in taken]) as mine:
                 batch = [one for one in taken if self._identity_of(one.row) in mine]
                 today, budget = self._budget()
@@ -122,13 +123,11 @@ class _Round:
                 ready = [one for one in batch if one.is_done]
                 idle = [one for one in batch if one.without_question is not None]
                 self._store_results(ready, idle)
-            before += len(taken) - len(batch)
             done, unasked = done + len(ready), unasked + len(idle)
             failed += sum(any(j.failure is not None for j in one.judgements.values()) for one in batch)
             elsewhere += len(taken) - len(batch)
-            place += len(taken)
         return SessionsJudged(
-            before=before,
+            before=before + elsewhere,
             judged=done,
             skipped=skipped,
             without_question=unasked,

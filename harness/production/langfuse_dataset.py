@@ -4,13 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
 from harness.errors import UsageError
-from harness.gateway.upstream.langfuse import LangfuseClient, LangfuseError
+from harness.gateway.upstream.langfuse import LangfuseClient, LangfuseError, batches
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
 from harness.values import Frozen, JsonObject, canonical_json, digest_of_text
@@ -87,13 +87,32 @@ def case_item(suite: str, case: Case) -> JsonObject:
 
 
 def _dataset(client: LangfuseClient, suite: Suite, name: str) -> Dataset:
+    found = _found_dataset(client, name)
+    return found or _checked(
+        client.post("/api/public/v2/datasets", {"name": name, "metadata": {"suite": suite.name}}), name
+    )
+
+
+def _known_dataset(client: LangfuseClient, name: str) -> Dataset:
+    found = _found_dataset(client, name)
+    if found is None:
+        raise UsageError(
+            f"Langfuse at {client.host} has no dataset {name!r}",
+            remedy="check the name, and that the keys are those of its project",
+        )
+    return found
+
+
+def _found_dataset(client: LangfuseClient, name: str) -> Dataset | None:
     try:
-        found = client.get(f"/api/public/v2/datasets/{quote(name, safe='')}")
+        return _checked(client.get(f"/api/public/v2/datasets/{quote(name, safe='')}"), name)
     except LangfuseError as error:
         if error.status != 404:
             raise
-        described: JsonObject = {"name": name, "metadata": {"suite": suite.name}}
-        found = client.post("/api/public/v2/datasets", described)
+        return None
+
+
+def _checked(found: Any, name: str) -> Dataset:
     try:
         return Dataset(id=found["id"], name=found["name"], project_id=found["projectId"])
     except (KeyError, TypeError, ValueError):
@@ -117,15 +136,7 @@ def dataset_rows(client: LangfuseClient, name: str) -> list[JsonObject]:
     `target` is the expected output under the name that Inspect's samples have for it. Raises UsageError if there is
     no such dataset, and LangfuseError.
     """
-    try:
-        client.get(f"/api/public/v2/datasets/{quote(name, safe='')}")
-    except LangfuseError as error:
-        if error.status != 404:
-            raise
-        raise UsageError(
-            f"Langfuse at {client.host} has no dataset {name!r}",
-            remedy="check the name, and that the keys are those of its project",
-        ) from None
+    _known_dataset(client, name)
     items = list(client.pages("/api/public/dataset-items", datasetName=name))
     return [_row(one) for one in reversed(items) if one.get("status") != "ARCHIVED"]
 
@@ -167,18 +178,7 @@ class LangfuseRun(Frozen):
 
 def dataset_runs(client: LangfuseClient, dataset: str) -> tuple[LangfuseRun, ...]:
     """Every run of the dataset, the latest first. Raises UsageError if there is no such dataset, LangfuseError."""
-    try:
-        found = client.get(f"/api/public/v2/datasets/{quote(dataset, safe='')}")
-        identity = str(found["id"])
-    except LangfuseError as error:
-        if error.status != 404:
-            raise
-        raise UsageError(
-            f"Langfuse at {client.host} has no dataset {dataset!r}",
-            remedy="check the name, and that the keys are those of its project",
-        ) from None
-    except (KeyError, TypeError):
-        raise LangfuseError(f"Langfuse answered with no valid dataset for {dataset!r}") from None
+    identity = _known_dataset(client, dataset).id
     listed = client.listed("/api/public/experiments", datasetId=identity, fromStartTime=_SINCE, fields="core")
     return tuple(_run(one) for one in listed)
 
@@ -237,9 +237,9 @@ def _observations(client: LangfuseClient, trace: str) -> list[JsonObject]:
     """Those of a trace by their start, with their metadata in full."""
     found = {str(one.get("id")): one for one in _listed_observations(client, trace)}
     cut = sorted({name for one in found.values() for name, value in _metadata(one).items() if _is_cut(value)})
-    for names in _name_batches(name for name in cut if "," not in name):
-        asked = set(names.split(","))
-        for one in _listed_observations(client, trace, names):
+    for names in batches((name for name in cut if "," not in name), _MOST_NAMES, lambda name: len(name) + 1):
+        asked = set(names)
+        for one in _listed_observations(client, trace, ",".join(names)):
             known = found.get(str(one.get("id")))
             if known is not None:
                 full = {name: value for name, value in _metadata(one).items() if name in asked}
@@ -260,17 +260,6 @@ def _metadata(observation: JsonObject) -> JsonObject:
 def _is_cut(value: object) -> bool:
     """Whether a value has the length of one that may have been cut."""
     return len(value if isinstance(value, str) else json.dumps(value)) >= _CUT
-
-
-def _name_batches(names: Iterable[str]) -> Iterator[str]:
-    part = ""
-    for name in names:
-        if part and len(part) + len(name) > _MOST_NAMES:
-            yield part
-            part = ""
-        part = f"{part},{name}" if part else name
-    if part:
-        yield part
 
 
 def _observations_below(observations: list[JsonObject], root: str) -> Iterator[JsonObject]:

@@ -8,7 +8,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import JsonValue
@@ -16,6 +15,7 @@ from pydantic import JsonValue
 from harness.gateway.upstream.langfuse import (
     LangfuseClient,
     LangfuseError,
+    batches,
     langfuse_instant,
     langfuse_score,
     rejected_by_langfuse,
@@ -58,15 +58,6 @@ def run_facts(manifest: RunManifest) -> JsonObject:
     return {name: plain[name] for name in _MANIFEST if plain[name] not in (None, {}, "")}
 
 
-def created_ns(manifest: RunManifest) -> int:
-    """Nanoseconds since the epoch; 0 for a manifest of others whose instant cannot be read."""
-    try:
-        at = datetime.fromisoformat(manifest.created)
-        return max(0, int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000) * 1_000_000)
-    except (ValueError, OverflowError, OSError):
-        return 0
-
-
 _ENVIRONMENT: Final = "sdk-experiment"
 """By which Langfuse keeps the traces of experiments apart from those of production."""
 _FIRST_INSTANT_NS: Final = 946_684_800 * 10**9
@@ -91,7 +82,7 @@ def experiment_spans(stored: StoredTrial, item: ExperimentItem) -> tuple[Span, .
     """
     root, others = _rooted(stored)
     if root.start_ns < _FIRST_INSTANT_NS:
-        later_ns = created_ns(item.manifest) - root.start_ns
+        later_ns = item.manifest.created_ns - root.start_ns
         root, others = _shifted(root, later_ns), [_shifted(one, later_ns) for one in others]
     shared = _shared(item, root.span_id)
     return (
@@ -146,12 +137,13 @@ def _root_facts(stored: StoredTrial, item: ExperimentItem) -> JsonObject:
         "langfuse.experiment.description": f"agent {manifest.agent} on suite {manifest.suite}",
         "langfuse.observation.type": "agent",
         "langfuse.observation.input": _text_or_json(item.content["input"]),
-        "langfuse.observation.metadata.experiment_name": _json_metadata(manifest.run),
-        "langfuse.observation.metadata.experiment_run_name": _json_metadata(manifest.run),
-        "langfuse.observation.metadata.dataset_id": _json_metadata(item.dataset_id),
-        "langfuse.observation.metadata.dataset_item_id": _json_metadata(item.item_id),
+        # metadata of observations are JSON, texts too
+        "langfuse.observation.metadata.experiment_name": json.dumps(manifest.run),
+        "langfuse.observation.metadata.experiment_run_name": json.dumps(manifest.run),
+        "langfuse.observation.metadata.dataset_id": json.dumps(item.dataset_id),
+        "langfuse.observation.metadata.dataset_item_id": json.dumps(item.item_id),
         "langfuse.observation.metadata.attempt": str(trial.attempt),
-        "langfuse.observation.metadata.outcome": _json_metadata(trial.outcome),
+        "langfuse.observation.metadata.outcome": json.dumps(trial.outcome),
     }
     if item.content["expectedOutput"] is not None:
         facts["langfuse.experiment.item.expected_output"] = _text_or_json(item.content["expectedOutput"])
@@ -181,11 +173,6 @@ def _text_or_json(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _json_metadata(value: str) -> str:
-    """Metadata of observations are JSON, texts too."""
-    return json.dumps(value)
-
-
 # Scorecards as scores of Langfuse, under ids and times that follow from the trial: sent again, they replace.
 #
 # Their names are those of `harness.scoring.scorecard`.
@@ -211,7 +198,7 @@ def experiment_scores(folder: RunFolder, experiment: str) -> list[JsonObject]:
     if rate is None:
         return []
     score = langfuse_score(f"{experiment}|success_rate", "success_rate", rate, "")
-    made = langfuse_instant(created_ns(folder.manifest))
+    made = langfuse_instant(folder.manifest.created_ns)
     return [{**score, "datasetRunId": experiment, "timestamp": made}]
 
 
@@ -276,21 +263,8 @@ def experiment_id(dataset: Dataset, run: str) -> str:
 
 
 def _send_spans(client: LangfuseClient, spans: tuple[Span, ...]) -> None:
-    for part in _span_batches(spans):
+    for part in batches(spans, _MOST_SPAN_BYTES, lambda span: len(span.model_dump_json())):
         answer = client.post(_TRACES, export_otlp(part), headers=_REAL_TIME)
         rejected = rejected_by_langfuse(answer, "partialSuccess", "rejectedSpans")
         if rejected:
             raise LangfuseError(f"Langfuse rejected {rejected} of {len(part)} spans of the trace {part[0].trace_id}")
-
-
-def _span_batches(spans: tuple[Span, ...]) -> Iterator[list[Span]]:
-    part: list[Span] = []
-    size = 0
-    for span in spans:
-        length = len(span.model_dump_json())
-        if part and size + length > _MOST_SPAN_BYTES:
-            yield part
-            part, size = [], 0
-        part.append(span)
-        size += length
-    yield part

@@ -1,5 +1,6 @@
 """Production: what a day's sessions show beside the week before, incidents, and the sessions themselves."""
 
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ from harness.reports.pages.markup import (
     whole_number,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
+from harness.reports.pages.trial import command_line
 from harness.reports.pages.trial_parts import Timeline
 from harness.reports.render.sections import corrected_words
 from harness.reports.units import percent, percent_between
@@ -255,7 +257,7 @@ def session(ask: Ask) -> Page:
     head = fragment(
         facts(_session_facts(found)),
         *(tag("p", bounded(note.problem), class_="alert") for note in list(found.notes)[:20]),
-        tag("div", *_scores(scores, trial, found.row.key), class_="said"),
+        tag("div", *_scores(scores, trial), class_="said"),
         tag("p", link(path_of("themes", days="all", session=found.row.key), "Themes that this session is of"))
         if any(one.failed for one in scores)
         else None,
@@ -339,8 +341,7 @@ def _session_facts(found: Session) -> Iterator[tuple[str, Markup | str]]:
         yield "users", bounded(", ".join(row.users[:10]), 200)
 
 
-def _scores(scores: Sequence[SessionScore], trial: Trial | None, key: str) -> Iterator[Markup]:
-    del key
+def _scores(scores: Sequence[SessionScore], trial: Trial | None) -> Iterator[Markup]:
     for one in scores:
         if one.card is not None:
             yield tag("h2", f"Scored by {one.suite}")
@@ -358,16 +359,8 @@ def _scores(scores: Sequence[SessionScore], trial: Trial | None, key: str) -> It
 
 
 def _commands(found: Session) -> Markup:
-    import shlex
-
     words = f"harness case from-trace --session {shlex.quote(found.row.key)}"
-    button = tag("button", "Copy", type="button", class_="quiet small", data_copy=words)
-    return fold(
-        "Commands",
-        tag(
-            "p", tag("span", "make a case of it", class_="dim"), " ", tag("code", words), " ", button, class_="command"
-        ),
-    )
+    return fold("Commands", command_line("make a case of it", words))
 
 
 SESSION_PAGES = PageSet(

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
 from harness.production.failures import SEVERITIES, Cause, Examined, HarnessFault, Population, SessionFailure, cleaned
 from harness.production.grouping import FailureGroup, ThemeKey
+from harness.production.scores import day_of
+from harness.runs.store.drift_report import DriftLink
 from harness.scoring.statistics.intervals import Interval, effective_n_of_hits, wilson
 from harness.values import Frozen
 
@@ -32,15 +33,6 @@ class Example(Frozen):
     """To the text that the theme began with, from 0 to 1."""
 
 
-class DriftLink(Frozen):
-    """A finding of `harness drift` about the theme's tool."""
-
-    run: str
-    operation: str
-    change: str
-    severity: str
-
-
 class Theme(Frozen):
     """Failures of one suite with one cause."""
 
@@ -52,8 +44,6 @@ class Theme(Frozen):
     criterion: str
     """`check:<name>`, `criterion:<id>`, or ""."""
     cause: Cause
-    also: dict[str, int] = {}
-    """Failure modes found at the same step as the cause -> sessions: other words for it, or a second fault."""
     fault: HarnessFault | None
     """None: a failure of the agent or its tools; else a fault of the harness itself."""
     sessions: int
@@ -205,17 +195,18 @@ class Ranking:
         key = group.text.key
         examined = self._by_kind.get(scorer_kind(key)) or _Population(())
         by_session = {failure.session: failure for failure in reversed(group.failures)}  # its first failure
-        share = _share(examined, by_session)
+        estimated = sum(one.inverse_rate for one in by_session.values())
+        share = _Share(estimated, examined.total, examined.effective(by_session))
+        ordered = _by_likeness(group)
         severity = sum(SEVERITIES[one.weight] for one in by_session.values()) / len(by_session)
-        interval = wilson(share.share, share.effective)
+        interval, scale = wilson(share.share, share.effective), share.population * severity
         days = Counter(day_of(one.received_ns) for one in by_session.values())
         return Theme(
             id=group.text.id,
             suite=self._suite,
-            title=_title(key, _most_typical(group).text),
+            title=_title(key, ordered[0][1].text),
             criterion=key.criterion,
             cause=key.cause,
-            also=dict(sorted(Counter(mode for one in by_session.values() for mode in one.also).items())),
             fault=key.fault,
             sessions=len(by_session),
             estimated_sessions=share.estimated,
@@ -223,28 +214,22 @@ class Ranking:
             share_interval=interval,
             severity=severity,
             impact=share.estimated * severity,
-            impact_interval=None if interval is None else _scaled(interval, share.population * severity),
+            impact_interval=None
+            if interval is None
+            else Interval(low=interval.low * scale, high=interval.high * scale),
             trend="unknown" if self._is_run else _trend(examined, by_session),
             days=dict(sorted(days.items())),
             releases=dict(sorted(Counter(one.release for one in by_session.values()).items())),
             first_release=group.failures[0].release,
             first_day=min(days),
             last_day=max(days),
-            **_examples(group),
+            representative=tuple(_example(*one) for one in ordered[:_EXAMPLES]),
+            borderline=tuple(_example(*one) for one in reversed(ordered[_EXAMPLES:][-_EXAMPLES:])),
             members=tuple(dict.fromkeys(one.session for one in group.failures)),
             cases=tuple(sorted({one.case for one in group.failures if one.case})),
             drift=(),
             issue="",
         )
-
-
-def _share(examined: _Population, touched: Mapping[str, SessionFailure]) -> _Share:
-    estimated = sum(one.inverse_rate for one in touched.values())
-    return _Share(estimated, examined.total, examined.effective(touched))
-
-
-def _scaled(interval: Interval, by: float) -> Interval:
-    return Interval(low=interval.low * by, high=interval.high * by)
 
 
 def _trend(examined: _Population, touched: Mapping[str, SessionFailure]) -> Trend:
@@ -259,19 +244,14 @@ def _trend(examined: _Population, touched: Mapping[str, SessionFailure]) -> Tren
     return "falling" if now is not None and before is not None and now.high < before.low else "steady"
 
 
-def _examples(group: FailureGroup) -> dict[str, tuple[Example, ...]]:
-    """Those most like the theme's text, one a session, and those least like it; no session is in both."""
-    ranked = sorted(
-        zip(group.similarities, group.failures, strict=True),
-        key=lambda one: (-one[0], one[1].received_ns, one[1].session),
-    )
-    by_session = {failure.session: (alike, failure) for alike, failure in reversed(ranked)}
-    ordered = sorted(by_session.values(), key=lambda one: (-one[0], one[1].received_ns, one[1].session))
-    least = ordered[_EXAMPLES:][-_EXAMPLES:]
-    return {
-        "representative": tuple(_example(*one) for one in ordered[:_EXAMPLES]),
-        "borderline": tuple(_example(*one) for one in reversed(least)),
-    }
+def _by_likeness(group: FailureGroup) -> list[tuple[float, SessionFailure]]:
+    """One failure a session, those most like the theme's text first; of equals the first that was received."""
+
+    def place(one: tuple[float, SessionFailure]) -> tuple[float, int, str]:
+        return -one[0], one[1].received_ns, one[1].session
+
+    ranked = sorted(zip(group.similarities, group.failures, strict=True), key=place)
+    return sorted({one.session: (alike, one) for alike, one in reversed(ranked)}.values(), key=place)
 
 
 def _example(alike: float, failure: SessionFailure) -> Example:
@@ -285,12 +265,6 @@ def _example(alike: float, failure: SessionFailure) -> Example:
     )
 
 
-def _most_typical(group: FailureGroup) -> SessionFailure:
-    """Of those most like the theme's text the first that was received."""
-    ranked = zip(group.similarities, group.failures, strict=True)
-    return min(ranked, key=lambda one: (-one[0], one[1].received_ns, one[1].session))[1]
-
-
 def _title(key: ThemeKey, told: str) -> str:
     """What failed, and what was said about it; if nothing was, the cause in words."""
     cause = key.cause
@@ -302,8 +276,3 @@ def _title(key: ThemeKey, told: str) -> str:
     elif not sentence:
         sentence = " ".join(part for part in (cause.mode.partition("/")[2], cause.tool, cause.error) if part)
     return cleaned(": ".join(part for part in (where, sentence) if part), 160)
-
-
-def day_of(ns: int) -> str:
-    """The day in UTC."""
-    return datetime.fromtimestamp(ns / 1e9, UTC).strftime("%Y-%m-%d")

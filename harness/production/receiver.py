@@ -222,24 +222,16 @@ class Refused(Exception):
 class Intake:
     """The way from a request's body to the store."""
 
-    def __init__(self, writer: StoreWriter, cleaner: RecordCleaner, tokens: AccessTokens, max_body: int) -> None:
+    def __init__(self, writer: StoreWriter, cleaner: RecordCleaner, max_body: int) -> None:
         """`max_body`: bytes of a request, also after decompression."""
         self._writer = writer
         self._cleaner = cleaner
-        self.tokens = tokens
         self.max_body = max_body
         self._one_by_one = ThreadPoolExecutor(1, thread_name_prefix="large requests")
         self._waiting = 0
         """Bytes of the large requests that are being read, or wait for it."""
         self.counts: Counter[str] = Counter()
         """`spans`, `logs`, `requests`, `bytes`, `cut`, `rejected: <reason>`, `refused: <status>`."""
-
-    def source_of(self, authorization: str) -> tuple[str, bool]:
-        """(source, trusted) of a request by its header. Raises Refused."""
-        found = self.tokens.source_of(authorization)
-        if found is None:
-            raise Refused(401, "the bearer token is missing or wrong")
-        return found
 
     def check_room(self) -> None:
         """Raises Refused if too much waits for the disk."""
@@ -370,7 +362,8 @@ class Receiver:
         self._options = options
         self._cleaner = RecordCleaner(secrets, key)
         self._writer = StoreWriter(layout, max_waiting=options.max_waiting)
-        self._intake = Intake(self._writer, self._cleaner, tokens, options.max_body)
+        self._tokens = tokens
+        self._intake = Intake(self._writer, self._cleaner, options.max_body)
         self.counts = self._intake.counts
         self._sender = None if database is None else RecordSender(layout, database)
         self._say = say
@@ -379,13 +372,6 @@ class Receiver:
 
     async def start(self) -> str:
         """Begins to listen; the URL. Raises OSError if a port is taken: then the receiver is closed."""
-        try:
-            return await self._start()
-        except OSError:
-            await self.close()
-            raise
-
-    async def _start(self) -> str:
         app = web.Application()
         for prefix in _PREFIXES:
             app.router.add_post(f"{prefix}/v1/metrics", self._ignore)
@@ -395,7 +381,11 @@ class Receiver:
         self._runner = web.AppRunner(app, auto_decompress=False, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._options.host, self._options.port)
-        await site.start()
+        try:
+            await site.start()
+        except OSError:
+            await self.close()
+            raise
         self._rounds = asyncio.create_task(self._maintain())
         host, port = self._runner.addresses[0][:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -454,8 +444,10 @@ class Receiver:
         return signal, await self._intake.take(signal, body, sender, as_json=as_json)
 
     def _source_and_trust(self, request: web.Request) -> tuple[str, bool]:
-        found = self._intake.source_of(request.headers.get("Authorization", ""))
-        if not self._intake.tokens.protects and _LOCAL_HOST.fullmatch(request.host) is None:
+        found = self._tokens.source_of(request.headers.get("Authorization", ""))
+        if found is None:
+            raise Refused(401, "the bearer token is missing or wrong")
+        if not self._tokens.protects and _LOCAL_HOST.fullmatch(request.host) is None:
             raise Refused(403, "without a token, the receiver is reached by localhost or an IP address only")
         return found
 

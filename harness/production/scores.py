@@ -89,7 +89,7 @@ class SessionScore(Frozen):
     @property
     def day(self) -> str:
         """The day on which it was received, in UTC."""
-        return datetime.fromtimestamp(self.received_ns / 1e9, UTC).strftime("%Y-%m-%d")
+        return day_of(self.received_ns)
 
     @property
     def unreadable(self) -> bool:
@@ -107,6 +107,11 @@ class SessionScore(Frozen):
     def identity(self) -> str:
         """Session, its digest and scorer, as one digest."""
         return score_identity(self.session, self.digest, self.kind, self.scorer)
+
+
+def day_of(ns: int) -> str:
+    """The day of a time in nanoseconds since the epoch, in UTC."""
+    return datetime.fromtimestamp(ns / 1e9, UTC).strftime("%Y-%m-%d")
 
 
 def score_identity(session: str, digest: str, kind: ScoreKind, scorer: str) -> str:

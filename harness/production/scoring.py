@@ -7,7 +7,7 @@ scores appears whole or not at all. A killed run is continued by the next one.
 import hashlib
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from harness.production.scores import (
 )
 from harness.production.session import Session, SessionRow
 from harness.production.settings import OnlineSettings, SamplingRule
+from harness.production.storage import in_pieces
 from harness.production.store import SessionStore
 from harness.scoring.evidence import Evidence
 from harness.scoring.scorecard import Scorecard
@@ -261,7 +262,7 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> ScoringRound
     store.score_store.add(_left_out(row, scorer, request) for row in left_out)
     scored: list[SessionScore] = []
     elsewhere = 0
-    for batch in _batches(now):
+    for batch in in_pieces(now, _BATCH):
         with store.score_store.claimed([scorer.identity_of(row) for row, _ in batch]) as mine:
             own = [pair for pair in batch if scorer.identity_of(pair[0]) in mine]
             scored += _scored_batch(store, scorer, own, request)
@@ -359,10 +360,3 @@ def _sessions_allowed(store: SessionStore, request: ScoringRequest) -> int | Non
         today = datetime.now(UTC).strftime("%Y-%m-%d")
         limits.append(max(0, request.settings.budget.sessions - store.score_store.scored_on(today)))
     return min(limits, default=None)
-
-
-def _batches(
-    pairs: Sequence[tuple[SessionRow, SessionSampling]],
-) -> Iterator[Sequence[tuple[SessionRow, SessionSampling]]]:
-    for start in range(0, len(pairs), _BATCH):
-        yield pairs[start : start + _BATCH]

@@ -14,7 +14,6 @@ from pydantic import JsonValue
 from harness.errors import HarnessError
 from harness.gateway.posting import post, refusal
 from harness.gateway.upstream.langfuse import LangfuseClient, langfuse_instant, langfuse_score, send_langfuse_scores
-from harness.judging.verdicts import Judgement
 from harness.production.score_store import Send
 from harness.production.scores import SessionScore
 from harness.production.session import MAX_ARCHIVE, is_sent, trial_attributes
@@ -115,7 +114,7 @@ def _records(score: SessionScore) -> Iterator[JsonObject]:
 def evaluations_of(score: SessionScore) -> list[Evaluation]:
     """Every verdict, failure mode, known metric and judgement of a score as an evaluation."""
     found = [] if score.card is None else list(_of_card(score.card, score.suite))
-    return found + [_of_judgement(one) for one in score.judgements]
+    return found + [one.evaluation for one in score.judgements]
 
 
 def _of_card(card: Scorecard, suite: str) -> Iterator[Evaluation]:
@@ -145,20 +144,6 @@ def _of_card(card: Scorecard, suite: str) -> Iterator[Evaluation]:
                 evaluator=f"{suite}:metric",
                 evaluator_version=measured.version,
             )
-
-
-def _of_judgement(one: Judgement) -> Evaluation:
-    return Evaluation(
-        name=one.criterion,
-        label=one.answer,
-        score=None if one.passed is None else float(one.passed),
-        explanation=one.rationale[:_LONGEST] or None,
-        error=one.failure,
-        evaluator=one.judge.model,
-        evaluator_version=f"{one.rubric}@{one.rubric_version}/{one.criterion_version}",
-        prompt=one.judge.prompt,
-        prompt_version=one.judge.prompt_version,
-    )
 
 
 _RELEASE: Final = "harness.release"

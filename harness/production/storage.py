@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from harness.disk import flush_folder, make_folder
 from harness.errors import ResultsError
@@ -15,6 +15,8 @@ from harness.production.record import StoredRecord, TraceRow
 # store.db             records as they were acknowledged, one row a trace, scores, counts of days, what waits to be sent
 # judge/               what a judge was asked about sessions, and its answers
 # watch/               incidents and their charts
+
+T = TypeVar("T")
 
 SCHEMA: Final = 4
 """Raised with every change that another reader would misread; SQLite's `user_version`."""
@@ -291,7 +293,7 @@ def stored_record(row: Sequence[Any]) -> StoredRecord:
     return found._replace(trusted=bool(found.trusted))
 
 
-def in_pieces(names: Sequence[str], most: int = _AT_ONCE) -> Iterator[Sequence[str]]:
-    """The names in pieces for one query each."""
-    for start in range(0, len(names), most):
-        yield names[start : start + most]
+def in_pieces(things: Sequence[T], most: int = _AT_ONCE) -> Iterator[Sequence[T]]:
+    """So many at a time, for one query or transaction each."""
+    for start in range(0, len(things), most):
+        yield things[start : start + most]

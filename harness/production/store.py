@@ -25,7 +25,15 @@ from harness.production.score_store import ScoreStore, remove_score
 from harness.production.scores import ScoreKind, SessionScore
 from harness.production.session import Session, SessionRow, session_id, sessions_from
 from harness.production.settings import ClickHouseSettings
-from harness.production.storage import EmbeddedEngine, StoreLayout, delete_traces, readable_errors, transaction, vacuum
+from harness.production.storage import (
+    EmbeddedEngine,
+    StoreLayout,
+    delete_traces,
+    in_pieces,
+    readable_errors,
+    transaction,
+    vacuum,
+)
 
 _BY_TRACE = "trace:"
 """In the keys of sessions that no span names."""
@@ -111,7 +119,7 @@ class SessionStore:
 
     def loaded(self, row: SessionRow) -> Session:
         """The session of a row."""
-        return Session(row, self._engine.records([(row.source, trace_id) for trace_id in row.trace_ids]))
+        return next(self.load_many([row]))
 
     def load_many(self, rows: Sequence[SessionRow]) -> Iterator[Session]:
         """The sessions of many rows, by one query for all: for some hundred at a time."""
@@ -248,9 +256,9 @@ def _forget_scores(layout: StoreLayout, connection: sqlite3.Connection, limit_ns
         [limit_ns],
     ).fetchall()
     _forget_recordings(layout, {session for _, session in rows})
-    for start in range(0, len(rows), _AT_ONCE):
+    for some in in_pieces(rows, _AT_ONCE):
         with transaction(connection):
-            for number, _ in rows[start : start + _AT_ONCE]:
+            for number, _ in some:
                 remove_score(connection, number)
     return len(rows)
 

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 from harness.production.pages import DAYS, DEFAULT_DAYS, days_back, opened_store, session_path
@@ -105,9 +104,8 @@ def _report(ask: Ask) -> ThemesReport | None:
         return None
     days = days_back(ask.query.get("days", ""))
     since_ns = 0 if days is None else time.time_ns() - days * _DAY_NS
-    since = "" if days is None else datetime.fromtimestamp(since_ns / 1e9, UTC).strftime("%Y-%m-%d")
     suite = ask.query.get("suite") or None
-    return themes_of_store(ask.project.path, store, since_ns=since_ns, since=since, suite=suite)
+    return themes_of_store(ask.project.path, store, since_ns=since_ns, suite=suite)
 
 
 def _choice(ask: Ask, suites: Sequence[str]) -> Markup:

@@ -10,10 +10,11 @@ from harness.disk import make_folder, write_atomically
 from harness.errors import HarnessError, UsageError
 from harness.production.failures import Population, run_population, store_populations
 from harness.production.grouping import FailureGroup, ThemeText, grouped
-from harness.production.ranking import AbsentTheme, DriftLink, Ranking, Theme, ThemesReport, day_of, scorer_kind
+from harness.production.ranking import AbsentTheme, Ranking, Theme, ThemesReport, scorer_kind
+from harness.production.scores import day_of
 from harness.production.session import session_origin
 from harness.production.store import SessionStore
-from harness.runs.store.drift_report import drift_reports
+from harness.runs.store.drift_report import DriftLink, drift_reports
 from harness.runs.store.folder import RunFolder
 from harness.suite.documents import read_document
 from harness.suite.loading import load_suite
@@ -117,7 +118,6 @@ def themes_of_store(
     store: SessionStore,
     *,
     since_ns: int = 0,
-    since: str = "",
     suite: str | None = None,
     remember: bool = False,
 ) -> ThemesReport:
@@ -131,7 +131,7 @@ def themes_of_store(
         if suite not in suites:
             known = f"suites with scores: {', '.join(suites)}" if suites else f"harness online score {suite}"
             raise UsageError(f"no session is scored by {suite!r}", remedy=known)
-    return _report(project, populations, "store", since, remember=remember)
+    return _report(project, populations, "store", day_of(since_ns) if since_ns else "", remember=remember)
 
 
 def theme_named(report: ThemesReport, named: str) -> Theme:
@@ -241,7 +241,7 @@ class _Links:
         for report in self._drift if tool else ():
             for one in report.findings:
                 if one.tool == tool:
-                    yield DriftLink(run=report.run, operation=one.operation, change=one.change, severity=one.severity)
+                    yield report.link(one)
 
 
 def _origins(project: Path, suite: str) -> dict[str, str]:

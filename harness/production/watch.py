@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ from harness.judging.certification import CriterionRates
 from harness.production.charts import Shift, charts_of, most_at_once, shifts_of, threshold_of
 from harness.production.days import FACETS, DayFacts, WeightedShare
 from harness.production.settings import WatchSettings
-from harness.runs.store.drift_report import DriftReport
+from harness.runs.store.drift_report import DriftLink, DriftReport
 from harness.scoring.statistics.correction import Corrected
 from harness.scoring.statistics.intervals import Interval, wilson
 from harness.suite.problems import first_words
@@ -34,17 +34,6 @@ class FacetChange(Frozen):
     """Share in the week before."""
     after: float
     """Share from the beginning of the shift to its alarm."""
-
-
-class DriftNear(Frozen):
-    """A finding of `harness drift` about a tool of the suite, made when a shift began."""
-
-    run: str
-    day: str
-    tool: str
-    operation: str
-    change: str
-    severity: str
 
 
 class Incident(Frozen):
@@ -68,7 +57,7 @@ class Incident(Frozen):
     shifts: tuple[Shift, ...]
     changes: tuple[FacetChange, ...] = ()
     """What changed beside them, the largest first. It is near in time, which proves no cause."""
-    drift: tuple[DriftNear, ...] = ()
+    drift: tuple[DriftLink, ...] = ()
     """What drift checks found about then."""
 
     @property
@@ -137,25 +126,17 @@ def changes_near(facts: DayFacts, since: str, until: str) -> tuple[FacetChange, 
     return tuple(found[:_MOST_CHANGES])
 
 
-def drift_near(reports: Sequence[DriftReport], since: str, until: str) -> tuple[DriftNear, ...]:
+def drift_near(reports: Sequence[DriftReport], since: str, until: str) -> tuple[DriftLink, ...]:
     """Findings of drift checks from the week before `since` to `until`, each once, the most severe first.
 
     `reports`: the newest first.
     """
     begin = (date.fromisoformat(since) - timedelta(days=_BEFORE_DAYS)).isoformat()
-    found: dict[str, DriftNear] = {}
+    found: dict[str, DriftLink] = {}
     for report in reversed(reports):
-        day = report.seen.astimezone(UTC).strftime("%Y-%m-%d")
-        for one in report.findings if begin <= day <= until else ():
-            near = DriftNear(
-                run=report.run,
-                day=day,
-                tool=one.tool,
-                operation=one.operation,
-                change=one.change,
-                severity=one.severity,
-            )
-            found.setdefault(one.fingerprint, near)
+        if begin <= report.day <= until:
+            for one in report.findings:
+                found.setdefault(one.fingerprint, report.link(one))
     ranked = sorted(found.values(), key=lambda one: (_SEVERITIES.index(one.severity), one.day, one.operation))
     return tuple(ranked[:_MOST_CHANGES])
 

@@ -24,7 +24,7 @@ from harness.judging.certification import (
     used_labels,
 )
 from harness.judging.judge import Judge, client_of
-from harness.judging.labels import LabelFile, LabelledItem, SortedLabels, label_path, sort_labels
+from harness.judging.labels import LabelledItem, SortedLabels, label_path, sort_labels
 from harness.judging.prompts import Prompt, PromptRegistry
 from harness.judging.rubrics import Rubric
 from harness.judging.settings import JudgeSettings
@@ -61,7 +61,7 @@ class Runs:
     @cached_property
     def labels(self) -> SortedLabels:
         """Labels that people gave to trajectories of this suite."""
-        return sort_labels(LabelFile(label_path(self.project, self.suite, self.rubric.name)), self.rubric)
+        return sort_labels(label_path(self.project, self.suite, self.rubric.name), self.rubric)
 
     @cached_property
     def work(self) -> tuple[AnnotationTask, ...]:

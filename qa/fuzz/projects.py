@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.gateway.toolbox import Toolbox
 from harness.judging.certification import read_records
-from harness.judging.labels import LabelFile
+from harness.judging.labels import label_lines
 from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import read_rubric
 from harness.judging.settings import JudgeSettings
@@ -174,7 +174,7 @@ def _rubric(content: bytes, folder: Path) -> None:
 
 
 def _labels(content: bytes, folder: Path) -> None:
-    for number, line in LabelFile(write(folder / "labels.jsonl", content)).lines():
+    for number, line in label_lines(write(folder / "labels.jsonl", content)):
         assert number > 0
         assert line
 

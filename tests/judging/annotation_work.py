@@ -4,7 +4,6 @@ from pathlib import Path
 
 from harness.judging.annotation import AnnotationQueue, AnnotationTask, AnnotatorSession, work_of
 from harness.judging.judge import JudgedTrial
-from harness.judging.labels import LabelFile
 from harness.traces.trajectory import Observation, Step, ToolCall, Trajectory
 from harness.traces.trial import Trial
 from tests.judging.labelling import RUBRIC
@@ -37,4 +36,4 @@ def queue(
     folder: Path, name: str, questions: list[AnnotationTask], role: str = "annotator", per_item: int = 2
 ) -> AnnotationQueue:
     seat = AnnotatorSession.model_validate({"name": name, "role": role, "per_item": per_item})
-    return AnnotationQueue(RUBRIC, LabelFile(folder / "labels.jsonl"), seat, questions)
+    return AnnotationQueue(RUBRIC, folder / "labels.jsonl", seat, questions)

@@ -12,10 +12,10 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http.client import HTTPException, HTTPResponse
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from pydantic import JsonValue
@@ -24,6 +24,8 @@ from harness.cassettes.redaction import SHORTEST, Redactor
 from harness.errors import HarnessError, UsageError
 from harness.gateway.posting import post
 from harness.values import Frozen, JsonObject
+
+T = TypeVar("T")
 
 
 def is_json(content: bytes) -> bool:
@@ -235,16 +237,15 @@ class LangfuseClient:
         return _Busy(refused, _pause_s(error)) if error.code == 429 or error.code >= 500 else refused
 
 
-def batches(bodies: Sequence[JsonObject], most_bytes: int) -> Iterator[list[JsonObject]]:
-    """The bodies in their order, in lists of at most that many bytes as JSON; a larger one is alone."""
-    batch: list[JsonObject] = []
-    size = 0
-    for body in bodies:
-        length = len(json.dumps(body)) + 2
-        if batch and size + length > most_bytes:
+def batches(things: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """The things in their order, in lists of at most that size; a larger one is alone."""
+    batch, size = list[T](), 0
+    for one in things:
+        length = size_of(one)
+        if batch and size + length > most:
             yield batch
             batch, size = [], 0
-        batch.append(body)
+        batch.append(one)
         size += length
     if batch:
         yield batch
@@ -343,7 +344,7 @@ def langfuse_instant(time_ns: int) -> str:
 def send_langfuse_scores(client: LangfuseClient, scores: Sequence[JsonObject]) -> None:
     """Sends all of them in batches. Raises LangfuseError, also if the server rejected some of them."""
     rejected, reasons = 0, list[str]()
-    for batch in batches(scores, _MOST_BYTES):
+    for batch in batches(scores, _MOST_BYTES, lambda one: len(json.dumps(one)) + 2):
         answer = client.post("/api/public/scores", list(batch))
         rejected += rejected_by_langfuse(answer, "rejected")
         errors = answer.get("errors") if isinstance(answer, dict) else None

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 from harness.errors import HarnessError, UsageError
 from harness.judging.annotation import AnnotationQueue, AnnotationTask, AnnotatorSession, work_of
 from harness.judging.judge import JudgedTrial
-from harness.judging.labels import LabelFile, LabelItem, SortedLabels, label_path, sort_labels
+from harness.judging.labels import LabelItem, SortedLabels, label_path, sort_labels
 from harness.judging.rubrics import Criterion, Rubric, load_rubric, rubric_names
 from harness.runs.measured_trials import judged_outcomes, suite_of
 from harness.runs.store.folder import RunFolder, TrialKey
@@ -171,8 +171,8 @@ class Annotations:
     def labels(self, suite: Suite, rubric: Rubric) -> SortedLabels:
         return sort_labels(self.file(suite, rubric), rubric)
 
-    def file(self, suite: Suite, rubric: Rubric) -> LabelFile:
-        return LabelFile(label_path(self._project, suite.name, rubric.name))
+    def file(self, suite: Suite, rubric: Rubric) -> Path:
+        return label_path(self._project, suite.name, rubric.name)
 
     def questions(self, folder: RunFolder, suite: Suite, rubric: Rubric) -> RunQuestions:
         """The questions of the run."""

@@ -267,15 +267,15 @@ def _commands(folder: RunFolder, own: Trial, *, recorded: bool) -> Iterator[Mark
     again = ["harness", "run", manifest.suite, "--agent", manifest.agent, "--case", own.case_id]
     for name, value in manifest.variables.items():
         again += ["--with", f"{name}={value}"]
-    yield _command("run this case again", shlex.join(again))
-    yield _command("explain it in a terminal", f"harness explain {run} {case} --attempt {own.attempt}")
-    yield _command("make a case of it", f"harness case from-trace {run} {case}")
-    yield _command("find the step that made it fail", f"harness blame {run} {case}")
+    yield command_line("run this case again", shlex.join(again))
+    yield command_line("explain it in a terminal", f"harness explain {run} {case} --attempt {own.attempt}")
+    yield command_line("make a case of it", f"harness case from-trace {run} {case}")
+    yield command_line("find the step that made it fail", f"harness blame {run} {case}")
     if recorded:
         yield tag("p", link(path_of("cassettes", manifest.suite, own.case_id), "Recordings of this case"))
 
 
-def _command(what: str, words: str) -> Markup:
+def command_line(what: str, words: str) -> Markup:
     button = tag("button", "Copy", type="button", class_="quiet small", data_copy=words)
     return tag("p", tag("span", what, class_="dim"), " ", tag("code", words), " ", button, class_="command")
 

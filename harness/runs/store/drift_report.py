@@ -80,6 +80,17 @@ class DriftFinding(Frozen):
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+class DriftLink(Frozen):
+    """A finding of `harness drift`, as incidents and themes of production name it."""
+
+    run: str
+    day: str
+    tool: str
+    operation: str
+    change: str
+    severity: Severity
+
+
 class DriftReport(Frozen):
     """The result of one drift check of a suite's tools; stored as `drift.json` in the run or probe folder."""
 
@@ -121,6 +132,16 @@ class DriftReport(Frozen):
     def not_probed(self) -> int:
         """Number of recorded calls of which nothing is known: they were not made, or not answered."""
         return sum(self.not_asked.values()) + self.unanswered
+
+    @property
+    def day(self) -> str:
+        """The day of the check (UTC)."""
+        return self.seen.astimezone(UTC).strftime("%Y-%m-%d")
+
+    def link(self, one: DriftFinding) -> DriftLink:
+        """A finding of this check."""
+        known = one.model_dump(include={"tool", "operation", "change", "severity"})
+        return DriftLink(run=self.run, day=self.day, **known)
 
     def covers(self, finding: DriftFinding) -> bool:
         """Whether this check would have shown the finding again: its path, or the object that contained it, was

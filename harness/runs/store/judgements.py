@@ -14,7 +14,7 @@ from harness.judging.rubrics import Rubric
 from harness.judging.verdicts import Judgement
 from harness.runs.store.storage import json_bytes, read_as, refused_entry
 from harness.suite.problems import first_words
-from harness.traces.spans import Evaluation, evaluation_event
+from harness.traces.spans import evaluation_event
 from harness.values import Frozen
 
 # Judgements of a run: `judgements/<rubric>.jsonl` in its folder, one event per line, append-only.
@@ -134,21 +134,8 @@ def of_last_judge(judgements: Iterable[Judgement]) -> list[Judgement]:
 
 
 def _json_line(one: Judgement) -> bytes:
-    score = None if one.passed is None else float(one.passed)
-    judge = one.judge
-    evaluation = Evaluation(
-        name=one.criterion,
-        label=one.answer,
-        score=score,
-        explanation=one.rationale or None,
-        error=one.failure,
-        evaluator=judge.model,
-        evaluator_version=f"{one.rubric}@{one.rubric_version}/{one.criterion_version}",
-        prompt=judge.prompt,
-        prompt_version=judge.prompt_version,
-    )
     span = next((span for span in one.spans if not span.startswith("step:")), "")
-    event = evaluation_event(one.trace_id, span, evaluation).model_dump()
+    event = evaluation_event(one.trace_id, span, one.evaluation).model_dump()
     whole = event | {"judgement": one.model_dump(mode="json")}
     return (json.dumps(whole, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
 

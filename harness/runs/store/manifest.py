@@ -4,7 +4,7 @@ import itertools
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -113,6 +113,15 @@ class RunManifest(Frozen):
     def variant(self, case_id: str, attempt: int) -> TrialVariant | None:
         """How a trial differs from its case; None: it does not."""
         return next((one.variant for one in self.variants if (one.case_id, one.attempt) == (case_id, attempt)), None)
+
+    @property
+    def created_ns(self) -> int:
+        """`created` in nanoseconds since the epoch; 0 in a manifest of others whose time cannot be read."""
+        try:
+            at = datetime.fromisoformat(self.created)
+            return max(0, int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000) * 1_000_000)
+        except (ValueError, OverflowError, OSError):
+            return 0
 
 
 class Scoring(Frozen):

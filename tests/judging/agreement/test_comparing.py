@@ -3,15 +3,15 @@
 from pathlib import Path
 
 from harness.judging.agreement import Right, against_labels, compare
-from harness.judging.labels import Label, LabelFile, SortedLabels, sort_labels
+from harness.judging.labels import Label, SortedLabels, append_line, sort_labels
 from harness.judging.verdicts import Judgement
 from tests.judging.labelling import RUBRIC, judgement, label
 
 
 def _sorted(folder: Path, *labels: Label) -> SortedLabels:
-    file = LabelFile(folder / "labels.jsonl")
+    file = folder / "labels.jsonl"
     for one in labels:
-        file.append(one)
+        append_line(file, one)
     return sort_labels(file, RUBRIC)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.judging.annotation import AnnotationQueue, AnnotatorSession, work_of
-from harness.judging.labels import LabelFile, PersonAnswer, sort_labels
+from harness.judging.labels import PersonAnswer, sort_labels
 from harness.judging.rubrics import Criterion, Rubric
 from harness.values import JsonObject
 from tests.judging.annotation_work import queue, subject, work
@@ -64,7 +64,7 @@ def test_an_answer_is_on_disk_when_the_call_returns_and_the_same_again_writes_no
     _answered(one, 0, "fail", "no tea")
     assert 1 == len((tmp_path / "labels.jsonl").read_text().splitlines())
     _answered(one, 0, "pass")
-    found = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC)
+    found = sort_labels(tmp_path / "labels.jsonl", RUBRIC)
     assert (1, "pass", ()) == (len(found.items), found.items[0].answer, found.left_out)
 
 
@@ -107,7 +107,7 @@ def test_an_adjudicator_gets_what_is_contested_sees_both_answers_and_no_names(tm
     assert {"answer", "step", "note"} == set(asked["others"][0])
     assert "ann" not in str(asked)
     _answered(judge, 0, "fail")
-    settled = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC).items[0]
+    settled = sort_labels(tmp_path / "labels.jsonl", RUBRIC).items[0]
     assert ("adjudicated", "fail") == (settled.settled, settled.answer)
     back = queue(tmp_path, "cem", questions, role="adjudicator")
     assert [("a", "complete", "fail")] == [(one.case_id, one.criterion, one.answer) for one in back.places()]
@@ -147,7 +147,7 @@ def test_one_person_on_two_pages_revises_and_contradicts_nobody(tmp_path: Path) 
     _answered(first, 0, "pass")
     _answered(second, 0, "fail", "on another page")
     _answered(second, 0, "fail", "on another page")
-    found = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC)
+    found = sort_labels(tmp_path / "labels.jsonl", RUBRIC)
     assert ("fail", (), 2) == (found.items[0].answer, found.left_out, len(_lines(tmp_path)))
 
 
@@ -158,7 +158,7 @@ def test_many_people_answer_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name], cwd=ROOT) for name in names]
     answer_all(str(tmp_path), "p0")  # the same person as one of the programs, at the same time
     assert [0] * len(names) == [one.wait(120) for one in running]
-    found = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC)
+    found = sort_labels(tmp_path / "labels.jsonl", RUBRIC)
     assert () == found.left_out
     assert {len(names)} == {len(one.labels) for one in found.items}
     assert 12 == len(found.items)

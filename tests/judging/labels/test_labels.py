@@ -7,14 +7,14 @@ from threading import Thread
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.judging.labels import Label, LabelFile, label_path, sort_labels
+from harness.judging.labels import Label, append_line, label_lines, label_path, sort_labels
 from tests.judging.labelling import RUBRIC, label
 
 
-def _file(folder: Path, *labels: Label) -> LabelFile:
-    file = LabelFile(label_path(folder, "suite", "counter"))
+def _file(folder: Path, *labels: Label) -> Path:
+    file = label_path(folder, "suite", "counter")
     for one in labels:
-        file.append(one)
+        append_line(file, one)
     return file
 
 
@@ -24,8 +24,8 @@ def test_a_project_without_labels_has_none(tmp_path: Path) -> None:
 
 def test_labels_are_plain_json_lines_in_the_suite(tmp_path: Path) -> None:
     file = _file(tmp_path, label("a", note="all of it\nis there"), label("b", "fail"))
-    assert file.path == tmp_path / "suites" / "suite" / "labels" / "counter.jsonl"
-    assert len(file.path.read_text().splitlines()) == 2
+    assert file == tmp_path / "suites" / "suite" / "labels" / "counter.jsonl"
+    assert len(file.read_text().splitlines()) == 2
     assert [one.answer for one in sort_labels(file, RUBRIC).items] == ["pass", "fail"]
 
 
@@ -87,7 +87,7 @@ def test_what_does_not_count_is_named_with_its_line_and_counted(tmp_path: Path) 
         label("a", version="1"),
         label("a", rubric="other"),
     )
-    with file.path.open("a") as stream:
+    with file.open("a") as stream:
         stream.write('not json\n[1]\n{"annotator": "ann"}\n')
     found = sort_labels(file, RUBRIC)
     assert len(found.items) == 1
@@ -105,18 +105,17 @@ def test_what_does_not_count_is_named_with_its_line_and_counted(tmp_path: Path) 
 
 def test_a_line_that_a_killed_writer_tore_costs_only_itself(tmp_path: Path) -> None:
     file = _file(tmp_path, label("a"))
-    with file.path.open("a") as stream:
+    with file.open("a") as stream:
         stream.write('{"annotator": "be')
-    file.append(label("b"))
+    append_line(file, label("b"))
     found = sort_labels(file, RUBRIC)
     assert [one.item.case_id for one in found.items] == ["a", "b"]
     assert [one.why for one in found.left_out] == ["unreadable"]
 
 
 def _write_many(path: Path, annotator: str) -> None:
-    file = LabelFile(path)
     for number in range(10):
-        file.append(label(f"case-{number}", annotator=annotator))
+        append_line(path, label(f"case-{number}", annotator=annotator))
 
 
 def test_two_people_write_the_same_file_at_a_time(tmp_path: Path) -> None:
@@ -126,17 +125,17 @@ def test_two_people_write_the_same_file_at_a_time(tmp_path: Path) -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    found = sort_labels(LabelFile(path), RUBRIC)
+    found = sort_labels(path, RUBRIC)
     assert found.left_out == ()
     assert [len(one.labels) for one in found.items] == [2] * 10
 
 
 def test_a_label_file_that_is_a_link_or_a_fifo_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    kept = _file(tmp_path / "kept", label("a")).path
+    kept = _file(tmp_path / "kept", label("a"))
     for name, make in (("link", lambda place: place.symlink_to(kept)), ("fifo", os.mkfifo)):
         place = label_path(tmp_path / name, "suite", "counter")
         place.parent.mkdir(parents=True)
         make(place)
         with pytest.raises(InvalidDocument, match=r"a (link|FIFO)"):
-            list(LabelFile(place).lines())
-    assert 1 == len(list(LabelFile(kept).lines()))
+            list(label_lines(place))
+    assert 1 == len(list(label_lines(kept)))

@@ -1,4 +1,4 @@
-"""Reasoning leakage by code: tool names and system words in what the user reads."""
+"""Reasoning leakage by code: names of tools in what the user reads."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from harness.traces.trajectory import Step, ToolCall, Trajectory
 from harness.traces.trial import Trial
 
 
-def decided(message: str | None, **fields):
+def decided(message: str | None):
     calls = tuple(ToolCall(id=name, name=name, arguments={}) for name in ("add_to_cart", "search"))
     steps = [
         Step(index=0, source="user", message="Use add_to_cart for the JSON"),
@@ -17,7 +17,7 @@ def decided(message: str | None, **fields):
     steps.append(Step(index=2, source="agent", thought="I call add_to_cart", message=message))
     trajectory = Trajectory(trace_id="t", agent="a", steps=tuple(steps))
     trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
-    return ReasoningLeakage(**fields).decide(build_transcript(trial))
+    return ReasoningLeakage().decide(build_transcript(trial))
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,9 @@ def decided(message: str | None, **fields):
         "I will now call add_to_cart for you.",
         "The search tool found nothing.",
         "Calling search(lemons) now",
-        "My tool call failed, sorry.",
-        "As my system prompt says, I sell fruit.",
-        "I hand you over to the billing sub-agent.",
-        "<thinking>cheap one</thinking> Here you are.",
-        'The JSON says {"ok": true}.',
     ],
 )
-def test_a_tools_name_or_a_system_word_is_leakage(message):
+def test_a_tools_name_is_leakage(message):
     said = decided(message)
     assert said.passed is False
     assert ("s2",) == said.refs
@@ -54,7 +49,3 @@ def test_what_the_user_says_and_the_agent_thinks_is_no_leak():
 def test_an_agent_that_says_nothing_is_not_eligible():
     said = decided(None)
     assert (False, None) == (said.eligible, said.passed)
-
-
-def test_words_can_be_allowed():
-    assert decided("Here is the JSON.", allow=("json",)).passed is True

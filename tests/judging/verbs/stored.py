@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from harness.judging.labels import Label, LabelFile, label_path
+from harness.judging.labels import Label, append_line, label_path
 from harness.judging.rubrics import read_rubric
 from harness.runs.judge_calibration import Runs
 from harness.runs.store.folder import RunFolder
@@ -71,14 +71,14 @@ def store(project: Path, cases: int = 12, name: str = "night", first: int = 0) -
 def label_all(project: Path, folder: RunFolder, *annotators: str) -> None:
     """What is true."""
     runs = Runs(project, (folder,), read_rubric(project / "prices.yaml"))
-    file = LabelFile(label_path(project, "shop", "prices"))
+    file = label_path(project, "shop", "prices")
     for work in runs.work:
         wrong = is_wrong(int(work.item.case_id[5:]))
         for annotator in annotators:
             answer = "not_eligible" if work.criterion.id == "refunded" else "fail" if wrong else "pass"
             fields = work.item.model_dump() | {"rubric": "prices", "criterion_version": "1", "answer": answer}
             fields |= {"annotator": annotator, "run": "night", "attempt": 1, "time": "2026-01-01T00:00:00+00:00"}
-            file.append(Label.model_validate(fields))
+            append_line(file, Label.model_validate(fields))
 
 
 def shop_trial(case: str, number: int) -> Trial:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.judging.labels import Label, LabelFile, label_path
+from harness.judging.labels import Label, append_line, label_path
 from harness.judging.rubrics import load_rubric
 from harness.judging.verdicts import JudgeIdentity, Judgement, unjudged
 from harness.runs.judge_calibration import Runs
@@ -58,12 +58,14 @@ def _judged(project: Path, case: str, *options: str) -> list[dict[str, Any]]:
 
 def _label(project: Path, folder: RunFolder, step: int) -> None:
     """What is true, at that step."""
-    file = LabelFile(label_path(project, "shop", "failure_modes"))
+    file = label_path(project, "shop", "failure_modes")
     for work in Runs(project, (folder,), RUBRIC).work:
         wrong = is_wrong(int(work.item.case_id[5:]))
         fields = work.item.model_dump() | {"rubric": "failure_modes", "criterion_version": "1", "annotator": "ann"}
         fields |= {"answer": "fail", "step": step} if wrong else {"answer": "pass"}
-        file.append(Label.model_validate(fields | {"run": "night", "attempt": 1, "time": "2026-01-01T00:00:00+00:00"}))
+        append_line(
+            file, Label.model_validate(fields | {"run": "night", "attempt": 1, "time": "2026-01-01T00:00:00+00:00"})
+        )
 
 
 def test_findings_of_a_judge_enter_every_table_once_it_is_certified(

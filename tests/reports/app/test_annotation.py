@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from harness.cli.view import app_pages
-from harness.judging.labels import LabelFile, PairLabel, label_path, pair_label_path, read_whole, sort_labels
+from harness.judging.labels import PairLabel, label_path, pair_label_path, read_whole, sort_labels
 from harness.judging.rubrics import load_rubric
 from harness.reports.pages.server import ViewServer
 from harness.runs.store.folder import RunFolder
@@ -141,7 +141,7 @@ def test_two_people_and_one_of_them_twice_lose_nothing(server: ViewServer, shop:
             one.join()
     assert [] == problems
     rubric = load_rubric("prices", shop / "suites" / "shop")
-    found = sort_labels(LabelFile(label_path(shop, "shop", "prices")), rubric)
+    found = sort_labels(label_path(shop, "shop", "prices"), rubric)
     assert () == found.left_out
     assert [2] * 12 == [len(one.labels) for one in found.items]
 
