@@ -78,10 +78,10 @@ class DayFacts:
             counts[day, name, stratum] = (before[0] + bad, before[1] + sessions)
         return [Cell(*place, *counts[place]) for place in sorted(counts)]
 
-    def cells(self, patterns: Iterable[str], *, strata: Sequence[str] = STRATA) -> list[Cell]:
+    def cells(self, patterns: Iterable[str]) -> list[Cell]:
         """By day and stratum the signals that a pattern matches, of sessions that the base rate chose."""
         wanted = [*patterns]
-        cells = [one for one in self._stored_cells if not one.stratum or one.stratum.partition("=")[0] in strata]
+        cells = [one for one in self._stored_cells if not one.stratum or one.stratum.partition("=")[0] in STRATA]
         totals = {(one.day, one.stratum): one.sessions for one in cells if one.signal == ANY_MODE}
         calls = {(one.day, one.stratum, one.signal): one.sessions for one in cells if one.signal.startswith("tool:")}
         kept: list[Cell] = []
@@ -98,11 +98,9 @@ class DayFacts:
         return _with_absent_modes(kept, totals)
 
     def shares(self, facet: str, since: str, until: str) -> dict[str, float]:
-        """The share of sessions by a facet's value from day `since` to day `until`, both included, of those that the
-        base rate chose.
+        """The share of sessions by the value of one of FACETS from day `since` to day `until`, both included, of those
+        that the base rate chose.
         """
-        if facet not in FACETS:
-            raise ValueError(f"{facet!r} is not a facet")
         signal = JUDGED if facet == "judge" else UNREADABLE_SESSION
         counts: dict[str, int] = {}
         for one in self._stored_cells:
@@ -129,13 +127,10 @@ class DayFacts:
 
     def estimates(self, since: str, until: str, facets: Sequence[str] = ()) -> list[WeightedShare]:
         """Weighted shares by signal of the days `since` to `until`, both included: of all sessions, and by the values
-        of each facet.
+        of each facet, of FACETS.
 
         Failure modes are over all sessions in which they were searched for. Metrics and durations are weighted means.
         """
-        unknown = [facet for facet in facets if facet not in FACETS]
-        if unknown:
-            raise ValueError(f"{unknown[0]!r} is not a facet")
         columns = ", ".join((self._signal, *facets))
         rows = self._scores.ask(
             f"SELECT sum(value * weight), sum(weight), count(*), sum(weight * weight), {columns} FROM {_OF_SUITE}"

@@ -4,12 +4,14 @@ import time
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from harness.errors import HarnessError
-from harness.judging.labels import label_path, sort_labels
-from harness.judging.rubrics import Rubric, load_rubric
+from harness.judging.agreement import item_of
+from harness.judging.labels import LabelItem, label_path, sort_labels
+from harness.judging.rubrics import load_rubric
 from harness.judging.verdicts import Judgement
 from harness.production.scores import SessionScore
 from harness.production.session import SessionRow
@@ -475,32 +477,23 @@ class _Contradictions:
     def __init__(self, project: Path, run: Path | None = None) -> None:
         self._project = project
         self._run = run
-        self._criteria_met: dict[tuple[str, str], Collection[tuple[str, str, str]]] = {}
+        self._passed = cache(self._passed_by_people)
 
     def of(self, suite: str, judgements: Sequence[Judgement]) -> set[str]:
         """The criteria."""
         return {
             one.criterion
             for one in judgements
-            if one.answer == "fail" and (one.case_id, one.trajectory, one.criterion) in self._of_rubric(suite, one)
+            if one.answer == "fail" and item_of(one) in self._passed(suite, one.rubric, one.rubric_digest)
         }
 
-    def _of_rubric(self, suite: str, one: Judgement) -> Collection[tuple[str, str, str]]:
-        place = (one.rubric, one.rubric_digest)
-        if place not in self._criteria_met:
-            rubric = self._rubric(suite, one)
-            self._criteria_met[place] = () if rubric is None else _criteria_met(self._project, suite, rubric)
-        return self._criteria_met[place]
-
-    def _rubric(self, suite: str, one: Judgement) -> Rubric | None:
+    def _passed_by_people(self, suite: str, name: str, digest: str) -> frozenset[LabelItem]:
         try:
             if self._run is not None:
-                return kept_rubric(self._run, one.rubric, one.rubric_digest)
-            return load_rubric(one.rubric, self._project / "suites" / suite)
+                rubric = kept_rubric(self._run, name, digest)
+            else:
+                rubric = load_rubric(name, self._project / "suites" / suite)
         except HarnessError:
-            return None
-
-
-def _criteria_met(project: Path, suite: str, rubric: Rubric) -> set[tuple[str, str, str]]:
-    labels = sort_labels(label_path(project, suite, rubric.name), rubric)
-    return {(one.item.case_id, one.item.trajectory, one.item.criterion) for one in labels.items if one.answer == "pass"}
+            return frozenset()
+        labels = sort_labels(label_path(self._project, suite, rubric.name), rubric)
+        return frozenset(one.item for one in labels.items if one.answer == "pass")

@@ -10,7 +10,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from harness.production.failures import MOST_TEXT, Cause, HarnessFault, SessionFailure
 from harness.values import Frozen, digest_of
@@ -156,29 +156,20 @@ def grouped(
         by_name[digest_of(one.key)].append(one)
     found: list[FailureGroup] = []
     for name, own in by_key.items():
-        found += _grouped(_Prefix(keys[name], of_run), own, by_name[name])
+        found += _grouped(keys[name], own, by_name[name], of_run)
     return sorted(found, key=lambda group: group.text.id)
 
 
-class _Prefix(NamedTuple):
-    """What all themes of one group share."""
-
-    key: ThemeKey
-    of_run: bool
-
-    def theme(self, text: Shingles) -> ThemeText:
-        named = digest_of([self.key.model_dump(), sorted(text), *(["run"] if self.of_run else [])])[:12]
-        return ThemeText(id=named, key=self.key, shingles=dict(text))
-
-
-def _grouped(prefix: _Prefix, failures: Sequence[SessionFailure], known: Sequence[ThemeText]) -> list[FailureGroup]:
+def _grouped(
+    key: ThemeKey, failures: Sequence[SessionFailure], known: Sequence[ThemeText], of_run: bool
+) -> list[FailureGroup]:
     words = {failure.text: tuple(words_of(failure.text)) for failure in failures}
     texts = {one: shingles(one) for one in words.values()}
     counts = Counter(words[failure.text] for failure in failures)
     ordered = sorted(counts, key=lambda one: (-counts[one], one))
     unmatched = [one for one in ordered if _best(texts[one], [theme.shingles for theme in known])[1] < ALIKE]
     fresh = _new_texts({one: (texts[one], counts[one]) for one in unmatched}, _MOST_IN_GROUP - len(known))
-    themes = [*known, *map(prefix.theme, fresh)]
+    themes = [*known, *(_theme(key, text, of_run) for text in fresh)]
     place = {one: _best(texts[one], [theme.shingles for theme in themes]) for one in ordered}
     members: dict[int, list[tuple[SessionFailure, float]]] = defaultdict(list)
     for failure in sorted(failures, key=lambda one: (one.received_ns, one.session)):
@@ -192,6 +183,11 @@ def _grouped(prefix: _Prefix, failures: Sequence[SessionFailure], known: Sequenc
         )
         for number, found in members.items()
     ]
+
+
+def _theme(key: ThemeKey, text: Shingles, of_run: bool) -> ThemeText:
+    named = digest_of([key.model_dump(), sorted(text), *(["run"] if of_run else [])])[:12]
+    return ThemeText(id=named, key=key, shingles=dict(text))
 
 
 def _new_texts(weighted: Mapping[tuple[str, ...], tuple[Shingles, int]], most: int) -> list[Shingles]:

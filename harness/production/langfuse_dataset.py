@@ -88,12 +88,25 @@ def case_item(suite: str, case: Case) -> JsonObject:
 
 def _dataset(client: LangfuseClient, suite: Suite, name: str) -> Dataset:
     found = _found_dataset(client, name)
-    return found or _checked(
-        client.post("/api/public/v2/datasets", {"name": name, "metadata": {"suite": suite.name}}), name
-    )
+    if found is None:
+        found = client.post("/api/public/v2/datasets", {"name": name, "metadata": {"suite": suite.name}})
+    try:
+        return Dataset(id=found["id"], name=found["name"], project_id=found["projectId"])
+    except (KeyError, TypeError, ValueError):
+        raise LangfuseError(f"Langfuse answered with no valid dataset for {name!r}") from None
 
 
-def _known_dataset(client: LangfuseClient, name: str) -> Dataset:
+def _found_dataset(client: LangfuseClient, name: str) -> Any:
+    """What Langfuse tells of a dataset; None if there is none."""
+    try:
+        return client.get(f"/api/public/v2/datasets/{quote(name, safe='')}")
+    except LangfuseError as error:
+        if error.status != 404:
+            raise
+        return None
+
+
+def _known_dataset(client: LangfuseClient, name: str) -> Any:
     found = _found_dataset(client, name)
     if found is None:
         raise UsageError(
@@ -101,22 +114,6 @@ def _known_dataset(client: LangfuseClient, name: str) -> Dataset:
             remedy="check the name, and that the keys are those of its project",
         )
     return found
-
-
-def _found_dataset(client: LangfuseClient, name: str) -> Dataset | None:
-    try:
-        return _checked(client.get(f"/api/public/v2/datasets/{quote(name, safe='')}"), name)
-    except LangfuseError as error:
-        if error.status != 404:
-            raise
-        return None
-
-
-def _checked(found: Any, name: str) -> Dataset:
-    try:
-        return Dataset(id=found["id"], name=found["name"], project_id=found["projectId"])
-    except (KeyError, TypeError, ValueError):
-        raise LangfuseError(f"Langfuse answered with no valid dataset for {name!r}") from None
 
 
 def _is_same(before: JsonObject, item: JsonObject) -> bool:
@@ -178,7 +175,10 @@ class LangfuseRun(Frozen):
 
 def dataset_runs(client: LangfuseClient, dataset: str) -> tuple[LangfuseRun, ...]:
     """Every run of the dataset, the latest first. Raises UsageError if there is no such dataset, LangfuseError."""
-    identity = _known_dataset(client, dataset).id
+    try:
+        identity = str(_known_dataset(client, dataset)["id"])
+    except (KeyError, TypeError):
+        raise LangfuseError(f"Langfuse answered with no valid dataset for {dataset!r}") from None
     listed = client.listed("/api/public/experiments", datasetId=identity, fromStartTime=_SINCE, fields="core")
     return tuple(_run(one) for one in listed)
 

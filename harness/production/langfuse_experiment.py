@@ -106,15 +106,12 @@ def _rooted(stored: StoredTrial) -> tuple[Span, list[Span]]:
         start_ns=begin,
         end_ns=max((one.end_ns for one in spans), default=begin),
     )
-    return made, [_rooted_at(one, made) for one in spans]
+    below = {"parent_id": made.span_id}
+    return made, [one if one.parent_id is not None else one.model_copy(update=below) for one in spans]
 
 
 def _shifted(span: Span, by_ns: int) -> Span:
     return span.model_copy(update={"start_ns": span.start_ns + by_ns, "end_ns": span.end_ns + by_ns})
-
-
-def _rooted_at(span: Span, root: Span) -> Span:
-    return span if span.parent_id is not None else span.model_copy(update={"parent_id": root.span_id})
 
 
 def _shared(item: ExperimentItem, root_id: str) -> JsonObject:

@@ -233,11 +233,6 @@ class Intake:
         self.counts: Counter[str] = Counter()
         """`spans`, `logs`, `requests`, `bytes`, `cut`, `rejected: <reason>`, `refused: <status>`."""
 
-    def check_room(self) -> None:
-        """Raises Refused if too much waits for the disk."""
-        if self._writer.is_full:
-            raise Refused(429, "too much waits for the disk; send it again", _RETRY_FULL_S)
-
     async def take(self, signal: Signal, body: bytes, sender: tuple[str, bool], *, as_json: bool = False) -> Decoded:
         """Returns when the records are on the disk. Raises Refused: then nothing of the request was kept."""
         if len(body) <= _LARGE:
@@ -438,7 +433,8 @@ class Receiver:
         sender = self._source_and_trust(request)
         if not as_json and request.content_type != _PROTOBUF:
             raise Refused(415, f"the content type is {_PROTOBUF} or {_JSON}, not {request.content_type!r}")
-        self._intake.check_room()
+        if self._writer.is_full:
+            raise Refused(429, "too much waits for the disk; send it again", _RETRY_FULL_S)
         body = await self._body(request)
         signal = cast(Signal, request.path.rpartition("/")[2])
         return signal, await self._intake.take(signal, body, sender, as_json=as_json)

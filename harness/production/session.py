@@ -16,7 +16,7 @@ from harness.runs.foreign_runs import ConversationSpans, conversation_of
 from harness.scoring.evidence import ReferenceState, is_state_of
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
-from harness.traces.formats.found import FoundTool, ImportNote
+from harness.traces.formats.found import ImportNote
 from harness.traces.spans import Span
 from harness.traces.trajectory import Observation, Step, Trajectory, unattributed
 from harness.traces.trial import Trial
@@ -269,11 +269,6 @@ class Session:
     def notes(self) -> tuple[ImportNote, ...]:
         """What was read otherwise than it is written."""
         return () if self.conversation is None else self.conversation.notes
-
-    @property
-    def tools(self) -> tuple[FoundTool, ...] | None:
-        """Tools' definitions that the spans carry; None: none."""
-        return None if self.conversation is None else self.conversation.tools
 
     @property
     def case(self) -> Case | None:

@@ -57,10 +57,6 @@ class KnownThemes(Frozen):
     def by_id(self) -> dict[str, KnownTheme]:
         return {one.text.id: one for one in self.themes}
 
-    @property
-    def texts(self) -> tuple[ThemeText, ...]:
-        return tuple(one.text for one in self.themes)
-
     def with_themes(self, seen: dict[str, KnownTheme]) -> "KnownThemes":
         """With these themes as they were seen last; forgets those without an issue that stayed away for 90 days."""
         merged = self.by_id | seen
@@ -165,7 +161,8 @@ def _followed(project: Path, population: Population, *, remember: bool) -> tuple
     path = known_themes_path(project, population.suite, of_runs=population.is_of_run)
     with known_themes_lock(project) if remember else nullcontext():
         known = read_known_themes(path)
-        groups = grouped(population.suite, population.failures, known.texts, of_run=population.is_of_run)
+        texts = [one.text for one in known.themes]
+        groups = grouped(population.suite, population.failures, texts, of_run=population.is_of_run)
         ranking = Ranking(population)
         themes = [ranking.theme(group) for group in groups]
         seen = {

@@ -39,7 +39,7 @@ criteria:
     domain: talking
     kind: code
     code: reasoning_leakage
-    statement: No name of a tool and no word of the system stands in what the user reads.
+    statement: No name of a tool stands in what the user reads.
     evidence: [narration]
 """
 _WRITES = r"^(book|cancel|update)_reservation"

@@ -46,7 +46,7 @@ def test_langfuse(served: Served) -> None:
     )  # fmt: skip
     assert_order_told(found)
     assert "shop" == found.agent
-    assert ["find_order"] == [tool.name for tool in served.store().session("l1").tools or ()]
+    assert ["find_order"] == [tool.name for tool in served.store().session("l1").conversation.tools or ()]
 
 
 def test_older_conventions_with_content_in_events(served: Served) -> None:

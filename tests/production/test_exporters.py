@@ -59,7 +59,7 @@ def test_adk_with_the_requests_and_responses_of_its_models(served: Served) -> No
     assert_order_told(found)
     assert ("shop", (), {"gemini"}) == (found.agent, found.uncaptured, {step.model for step in found.steps} - {None})
     assert ["Help people."] == [step.message for step in found.steps if step.source == "system"]
-    (tool,) = served.store().session("adk").tools or ()
+    (tool,) = served.store().session("adk").conversation.tools or ()
     assert ("find_order", "object", "integer") == (
         tool.name,
         (tool.parameters or {})["type"],
@@ -219,7 +219,9 @@ def test_strands_with_content_in_events(served: Served) -> None:
     )  # fmt: skip
     assert_order_told(found)
     assert () == found.uncaptured
-    assert [("find_order", schema)] == [(one.name, one.parameters) for one in served.store().session("st").tools or ()]
+    assert [("find_order", schema)] == [
+        (one.name, one.parameters) for one in served.store().session("st").conversation.tools or ()
+    ]
 
 
 def test_langgraph_names_its_agent_and_wraps_a_result_in_a_message(served: Served) -> None:

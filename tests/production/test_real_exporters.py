@@ -121,4 +121,4 @@ def test_a_session_of_a_real_exporter_is_read_whole(
     assert [(USAGE["input"], USAGE["output"])] * 4 == used
     assert ("agent" if exporter in WITHOUT_AGENT else AGENT) == found.agent
     assert ((), reply(3)) == (found.uncaptured, (found.final_output or "").strip())
-    assert [TOOL["name"]] == [tool.name for tool in session.tools or ()]
+    assert [TOOL["name"]] == [tool.name for tool in session.conversation.tools or ()]

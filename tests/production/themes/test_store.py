@@ -9,12 +9,14 @@ import pytest
 
 from harness.drift.issue import TrackerOptions
 from harness.drift.trackers import FolderTracker
+from harness.judging.labels import append_line, label_path
 from harness.production.failures import Examined, Population, SessionFailure
 from harness.production.grouping import grouped
 from harness.production.issues import file_themes
 from harness.production.ranking import Ranking, Theme, ThemesReport
 from harness.production.themes import themes_of_store
 from harness.scoring.scorecard import Diagnosis
+from tests.judging.labelling import label
 from tests.production.themes.conftest import Shop, judged
 from tests.production.walking import harness, harness_json
 
@@ -95,6 +97,17 @@ def test_the_harness_own_faults_are_themes_of_their_own(shop: Shop) -> None:
     }
     assert {0.5} == {theme.severity for theme in found.themes if theme.fault}
     assert 9 == found.sessions
+
+
+def test_a_failing_judgement_that_people_contradict_is_a_fault_of_the_judge(shop: Shop) -> None:
+    rubric = shop.folder / "suites" / "shop" / "rubrics" / "r.yaml"
+    rubric.parent.mkdir(parents=True)
+    rubric.write_text("{name: r, criteria: [{id: polite, statement: It is.}, {id: short, statement: It is.}]}")
+    passed = {"rubric": "r", "criterion": "polite", "criterion_version": "1", "trajectory": "d", "answer": "pass"}
+    append_line(label_path(shop.folder, "shop", "r"), label("production").model_copy(update=passed))
+    shop.score(judgement=judged("polite", "the reply is rude"), times=2)
+    shop.score(judgement=judged("short", "the reply is long"))
+    assert {2: "judge_false_positive", 1: None} == {theme.sessions: theme.fault for theme in report(shop).themes}
 
 
 def test_a_trend_needs_more_than_chance(shop: Shop) -> None:
