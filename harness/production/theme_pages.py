@@ -1,6 +1,5 @@
 """Themes: failures of production or of a run, grouped by cause and ranked by impact."""
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -199,9 +198,7 @@ def _member_link(session: str, run: str | None, step: int | None = None) -> Mark
 
 def _links(found: Theme) -> Iterator[Markup]:
     if found.issue:
-        number = re.match(r"issues/0*(\d{1,9})-", found.issue)
-        name = bounded(found.issue, 300)
-        yield tag("p", "Issue: ", name if number is None else link(path_of("issues", number[1]), name))
+        yield tag("p", "Issue: ", bounded(found.issue, 300))
     if found.cases:
         yield tag("p", "Cases: ", bounded(", ".join(found.cases), 600))
     else:
