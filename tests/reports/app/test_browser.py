@@ -144,17 +144,6 @@ def test_two_people_label_by_keys_and_a_third_decides(browser: Browser, server: 
     assert [] == browser.complaints
 
 
-def test_a_form_is_taken_from_a_browser(browser: Browser, server: ViewServer) -> None:
-    browser.visit(server.another_link())
-    browser.visit(server.address + "/runs/other")
-    browser.run(
-        "document.querySelector('[name=tags]').value = 'kept'; document.querySelector('form.act button').click()"
-    )
-    browser.until("document.body.innerText.includes('kept') && location.pathname === '/runs/other'")
-    assert "kept" == browser.run("document.querySelector('.title .chip')?.textContent")
-    assert [] == browser.complaints
-
-
 def test_a_call_shows_the_recording_that_answered_it(browser: Browser, server: ViewServer) -> None:
     browser.visit(server.another_link())
     browser.visit(server.address + "/misses")
