@@ -75,7 +75,7 @@ def _entries_below(environment: Environment, state: DeclaredState) -> Iterator[C
         if not path.is_dir() or path.is_symlink():
             yield _checked_entry(_entry(inside, path), path, state)
         elif not any(f"{place}/".startswith(f"{inside}/") for place in state.writable):
-            yield _folder(state, inside)
+            yield _checked_entry(SnapshotEntry(path=inside, kind="directory", mode=0o755), None, state)
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -83,10 +83,6 @@ def _walk(root: Path) -> Iterator[Path]:
         yield path
         if path.is_dir() and not path.is_symlink():
             yield from _walk(path)
-
-
-def _folder(state: DeclaredState, inside: str) -> CapturedEntry:
-    return _checked_entry(SnapshotEntry(path=inside, kind="directory", mode=0o755), None, state)
 
 
 def _entry(inside: str, path: Path) -> SnapshotEntry:

@@ -63,20 +63,16 @@ def _change(before: Table | None, after: Table | None, ignored: frozenset[str]) 
 
 
 def _rows(table: Table | None, key: tuple[str, ...], ignored: frozenset[str]) -> list[_Row]:
+    """The rows in the order of their key."""
     if table is None:
         return []
     rows = table.rows
     if ignored:
         rows = tuple({column: value for column, value in row.items() if column not in ignored} for row in rows)
-    return _ordered_rows(Table(key=key, rows=rows))
-
-
-def _ordered_rows(table: Table) -> list[_Row]:
-    """The rows in the order of their key."""
     found = []
-    for row in table.rows:
+    for row in rows:
         text = canonical_json(row)
-        place = canonical_json([row.get(column) for column in table.key]) if table.key else text
+        place = canonical_json([row.get(column) for column in key]) if key else text
         found.append(_Row(place=place, text=text, row=row))
     return sorted(found, key=lambda one: (one.place, one.text))
 

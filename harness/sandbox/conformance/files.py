@@ -134,9 +134,8 @@ def agent_files_can_be_run(stand: ProviderFixture) -> None:
 
 def nothing_done_is_no_change(stand: ProviderFixture) -> None:
     sandbox = stand.start(_some_files(stand))
-    archive = stand.archive()
-    expect("end state", sandbox.end_state(archive), EndState())
-    expect("archive", read_end_state(archive), EndState())
+    state, archive = stand.end_state(sandbox)
+    expect("end state, as told and as stored", (state, read_end_state(archive)), (EndState(), EndState()))
 
 
 def every_change_is_reported_and_nothing_else(stand: ProviderFixture) -> None:
@@ -154,8 +153,7 @@ mkdir -p new/er; printf fresh > new/er/file; ln -s file new/er/link; mkfifo new/
 printf t > "$TMPDIR/no-result"
 """
     expect("status", shell(sandbox, script).code, 0)
-    archive = stand.archive()
-    state = sandbox.end_state(archive)
+    state, archive = stand.end_state(sandbox)
     expect(
         "changes",
         [(c.path.removeprefix("/work/"), c.change, c.kind, c.mode, c.size, c.link) for c in state.changes],
@@ -197,8 +195,7 @@ for name in (b"new\nline", b"\xff\xfe", b" ", "caf\u00e9".encode(), b"x" * 255, 
         stream.write(name)
 """
     expect("status", python(sandbox, code).code, 0)
-    archive = stand.archive()
-    state = sandbox.end_state(archive)
+    state, archive = stand.end_state(sandbox)
     names = sorted(["new\nline", "\udcff\udcfe", " ", "caf\u00e9", "x" * 255, "-rf", "a\\b"])
     expect("names", [c.path for c in state.changes], [f"/work/{name}" for name in names])
     expect("read again", read_end_state(archive), state)
@@ -209,9 +206,8 @@ for name in (b"new\nline", b"\xff\xfe", b" ", "caf\u00e9".encode(), b"x" * 255, 
 def closed_folders_are_read_too(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     shell(sandbox, "mkdir shut; echo x > shut/file; chmod 0 shut/file shut")
-    archive = stand.archive()
-    paths = [c.path for c in sandbox.end_state(archive).changes]
-    expect("changes", paths, ["/work/shut", "/work/shut/file"])
+    state, archive = stand.end_state(sandbox)
+    expect("changes", [c.path for c in state.changes], ["/work/shut", "/work/shut/file"])
     expect("content", read_changed_file(archive, "/work/shut/file"), b"x\n")
 
 
@@ -227,8 +223,7 @@ def too_many_changes_are_said_to_be_incomplete(stand: ProviderFixture) -> None:
 def too_large_changes_are_said_to_be_incomplete(stand: ProviderFixture) -> None:
     sandbox = stand.start(limits=Limits(disk_mb=128))
     expect("status", shell(sandbox, "truncate -s 100M large; echo small > small").code, 0)
-    archive = stand.archive()
-    state = sandbox.end_state(archive)
+    state, archive = stand.end_state(sandbox)
     expect("complete", (state.complete, state.problem is None), (False, False))
     expect("changes", [(c.path, c.size) for c in state.changes], [("/work/large", 104_857_600), ("/work/small", 6)])
     contents = [read_changed_file(archive, path) for path in ("/work/large", "/work/small")]
@@ -251,8 +246,7 @@ def end_state_can_be_laid_again(stand: ProviderFixture) -> None:
     shell(
         first, "printf N > new; mkdir -p d/e; rm kept/gone link; rm -r folder; printf B > kept/one-byte; chmod 700 new"
     )
-    archive = stand.archive()
-    left = first.end_state(archive)
+    left, archive = stand.end_state(first)
     first.close()
     again = stand.start(snapshot, end_state_from=archive)
     script = "cat new kept/one-byte kept/same; test -d d/e && test -x new && test ! -e kept/gone && test ! -e folder"
@@ -314,9 +308,8 @@ open("end", "w").close()
 def what_is_written_through_a_mapping_is_reported(stand: ProviderFixture) -> None:
     sandbox = stand.start(stand.snapshot({"/work/list": b"A, C", "/work/other": b"1"}))
     expect("status", python(sandbox, _THROUGH_A_MAPPING).code, 0)
-    archive = stand.archive()
-    found = [(change.path, change.change) for change in sandbox.end_state(archive).changes]
-    expect("changes", found, [("/work/list", "modified")])
+    state, archive = stand.end_state(sandbox)
+    expect("changes", [(c.path, c.change) for c in state.changes], [("/work/list", "modified")])
     expect("content", read_changed_file(archive, "/work/list"), b"B, C")
 
 
@@ -325,8 +318,7 @@ def links_and_holes_that_are_more_than_the_disk_are_laid_again(stand: ProviderFi
     sandbox = stand.start(limits=limits)
     script = "head -c 4194304 /dev/zero > a; ln a b; ln a c; truncate -s 20M hole; echo end >> hole"
     expect("status", shell(sandbox, script).code, 0)
-    archive = stand.archive()
-    left = sandbox.end_state(archive)
+    left, archive = stand.end_state(sandbox)
     sandbox.close()
     again = stand.start(limits=limits, end_state_from=archive)
     expect("the end of a hole", shell(again, "tail -c 4 hole; echo more > more").stdout, "end\n")
@@ -336,8 +328,7 @@ def links_and_holes_that_are_more_than_the_disk_are_laid_again(stand: ProviderFi
 def paths_that_no_program_can_name_are_said_to_be_left_out(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     expect("status", python(sandbox, _TOO_DEEP).code, 0)
-    archive = stand.archive()
-    left = sandbox.end_state(archive)
+    left, archive = stand.end_state(sandbox)
     expect("complete", (left.complete, left.problem is None), (False, False))
     sandbox.close()
     expect("restored again", shell(stand.start(end_state_from=archive), "true").code, 0)

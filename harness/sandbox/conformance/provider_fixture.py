@@ -16,7 +16,7 @@ from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.suite.cases import Limits
-from harness.traces.trial import ProgramExit
+from harness.traces.trial import EndState, ProgramExit
 
 
 class ProviderNotConforming(AssertionError):
@@ -80,9 +80,14 @@ class ProviderFixture:
         self._count += 1
         return self.folder / f"end-{self._count}.tar"
 
+    def end_state(self, sandbox: Sandbox) -> tuple[EndState, Path]:
+        """The end state, and its archive."""
+        archive = self.archive()
+        return sandbox.end_state(archive), archive
+
     def changed(self, sandbox: Sandbox) -> list[str]:
         """The paths in the end state."""
-        return [change.path for change in sandbox.end_state(self.archive()).changes]
+        return [change.path for change in self.end_state(sandbox)[0].changes]
 
     def snapshot(self, files: Files | None = None, **fields: Any) -> Snapshot:
         """A snapshot of these entries, files with mode 0644 and all owned by the agent if nothing else is said."""
@@ -168,16 +173,10 @@ class _SocketServer(socketserver.ThreadingUnixStreamServer):
 class _EchoHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:
-        self._send_answer()
-
-    def do_POST(self) -> None:
-        self._send_answer()
-
     def log_message(self, format: str, *args: object) -> None:
         """Logs nothing."""
 
-    def _send_answer(self) -> None:
+    def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
         assert isinstance(self.server, _SocketServer)
         self.server.seen.append(self.path)
@@ -188,3 +187,5 @@ class _EchoHandler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+    do_POST = do_GET

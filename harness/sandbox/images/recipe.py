@@ -48,10 +48,6 @@ class Recipe:
         files = [[f.path, f.executable, hashlib.sha256(f.content).hexdigest(), f.link] for f in self.files]
         return digest_of({"on": on_tag, "files": files})
 
-    def context(self) -> bytes:
-        """The build context as a tar: same files, same bytes."""
-        return context_of(self.files)
-
 
 def read_recipe(images: Path, name: str) -> Recipe:
     """The recipe of the image `name`.

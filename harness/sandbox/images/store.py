@@ -203,7 +203,7 @@ class ImageStore:
         if wheels is not None:
             build_image(self._client, context_of(wheels), plan.below, plan.on, progress)
         progress(f"building image {plan.recipe.name!r}")
-        build_image(self._client, plan.recipe.context(), plan.on, plan.tag, progress)
+        build_image(self._client, context_of(plan.recipe.files), plan.on, plan.tag, progress)
         return True
 
 

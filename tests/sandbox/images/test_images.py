@@ -1,8 +1,5 @@
 """Images built by a real engine."""
 
-import base64
-import hashlib
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +7,7 @@ import pytest
 
 from harness.errors import ImageError
 from harness.sandbox.images.store import ImageStore
+from tests.sandbox.images.conftest import wheel
 
 pytestmark = pytest.mark.docker
 
@@ -85,23 +83,11 @@ def test_the_base_image_has_python_with_bytecode_certificates_and_no_caches(base
     assert store.build("base").size_mb < 200
 
 
-def wheel(folder: Path, version: str) -> str:
-    """A wheel written by hand; gives its requirement line."""
-    content = {
-        "tinypack/__init__.py": f"VERSION = {version!r}\n",
-        f"tinypack-{version}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: tinypack\nVersion: {version}\n",
-        f"tinypack-{version}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    path = folder / f"tinypack-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        record = ""
-        for file, text in content.items():
-            archive.writestr(file, text)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
-            record += f"{file},sha256={digest},{len(text)}\n"
-        archive.writestr(f"tinypack-{version}.dist-info/RECORD", record)
-    hashed = hashlib.sha256(path.read_bytes()).hexdigest()
-    return f"--no-index\n--find-links {folder}\ntinypack=={version} --hash=sha256:{hashed}\n"
+def requirement_of(folder: Path, version: str) -> str:
+    """A package in the folder, and the lines that require it from there."""
+    return (
+        f"--no-index\n--find-links {folder}\ntinypack=={version} --hash=sha256:{wheel(folder, 'tinypack', version)}\n"
+    )
 
 
 @pytest.mark.slow
@@ -110,7 +96,7 @@ def test_wheels_are_fetched_by_hash_and_lie_in_the_image_with_bytecode(
 ) -> None:
     text = "ARG BASE=base\nFROM ${BASE}\nRUN python3 -c 'import tinypack'\n"
     store = ImageStore(
-        project(**{f"{name}/Dockerfile": text, f"{name}/requirements.txt": wheel(tmp_path, version="1.5")})
+        project(**{f"{name}/Dockerfile": text, f"{name}/requirements.txt": requirement_of(tmp_path, version="1.5")})
     )
 
     said: list[str] = []
@@ -130,7 +116,7 @@ def test_wheels_are_fetched_by_hash_and_lie_in_the_image_with_bytecode(
 def test_wheels_that_cannot_be_had_are_refused_before_anything_is_built(
     base: str, project: Project, name: str, tmp_path: Path
 ) -> None:
-    requirement, said = wheel(tmp_path, version="1.6"), list[str]()
+    requirement, said = requirement_of(tmp_path, version="1.6"), list[str]()
     files = {
         f"{name}/Dockerfile": DOCKERFILE,
         f"{name}/run.sh": "",

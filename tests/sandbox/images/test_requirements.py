@@ -1,9 +1,6 @@
 """`harness image build --lock`, and the words for requirements whose wheels cannot be had. A folder is the index."""
 
-import base64
-import hashlib
 import tarfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,29 +10,11 @@ from click.testing import CliRunner, Result
 
 from harness.errors import HarnessError, ImageError, UsageError
 from harness.sandbox.images.wheels import lock_requirements, wheels_context
+from tests.sandbox.images.conftest import wheel
 from tests.supply.test_lock import unpinned
 
 MACHINE = "x86_64"
 Lock = Callable[..., Result]
-
-
-def wheel(index: Path, name: str, version: str, tag: str = "py3-none-any", needs: str = "") -> str:
-    """A wheel in the index; gives its hash."""
-    asks = f"Requires-Dist: {needs}\n" if needs else ""
-    content = {
-        f"{name}/__init__.py": "",
-        f"{name}-{version}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{asks}",
-        f"{name}-{version}.dist-info/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n",
-    }
-    path = index / f"{name}-{version}-{tag}.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        record = ""
-        for file, text in content.items():
-            archive.writestr(file, text)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
-            record += f"{file},sha256={digest},{len(text)}\n"
-        archive.writestr(f"{name}-{version}.dist-info/RECORD", record)
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.fixture

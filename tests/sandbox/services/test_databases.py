@@ -11,15 +11,9 @@ from harness.sandbox.images.store import ImageStore
 from harness.sandbox.services import start_services
 from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.tables import QueryFailed, Unmeasurable
+from tests.sandbox.databases.test_tables import SCHEMA
 
 Shop = Callable[..., tuple[Environment, object]]
-
-SCHEMA = """
-create table loan (id integer primary key, book text, day text);
-create table tag (name text, weight real);
-insert into loan values (1, 'Dune', 'mon'), (2, 'Solaris', 'mon');
-insert into tag values ('a', 1.5), ('a', 1.5), ('b', null);
-"""
 
 SERVICE = f"""
 import sqlite3, time

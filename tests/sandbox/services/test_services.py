@@ -6,7 +6,8 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -17,7 +18,7 @@ from harness.sandbox.environment import Environment
 from harness.sandbox.host_guard import guards_left, interface_of, why_unguarded
 from harness.sandbox.images.store import ImageStore
 from harness.sandbox.leftovers import reap
-from harness.sandbox.service_container import ServiceContainer, open_network
+from harness.sandbox.service_container import ServiceContainer, ServiceNetwork, open_network
 from harness.sandbox.services import start_services
 from harness.sandbox.snapshots import SnapshotStore
 
@@ -96,24 +97,32 @@ def test_services_reach_each_other_by_name_and_nothing_outside(shop: Shop, image
     assert [] == images.client.api.networks(filters={"label": f"harness.run={run}"})
 
 
+@contextmanager
+def alone(
+    shop: Shop, images: ImageStore, run: str, **options: bool
+) -> Iterator[tuple[ServiceContainer, ServiceNetwork]]:
+    """The service in a network with these options."""
+    network = open_network(images.client, run, **options)
+    service = ServiceContainer("lines", shop()[0].services["lines"], images.tag("base"), None)
+    try:
+        service.start(run, network)
+        service.wait()
+        assert "" == read(service.url)
+        yield service, network
+    finally:
+        service.stop()
+        network.remove()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "not guarded"])
 def test_services_do_not_reach_what_the_machine_serves(shop: Shop, images: ImageStore, run: str, guarded: bool) -> None:
     """Where the rule can be set, which takes root; without it they do."""
-    environment, _ = shop()
-    network = open_network(images.client, run, guarded=guarded)
-    service = ServiceContainer("lines", environment.services["lines"], images.tag("base"), None)
-    try:
-        service.start(run, network)
-        service.wait()
+    with alone(shop, images, run, guarded=guarded) as (service, network):
         (pool,) = images.client.api.inspect_network(network.id)["IPAM"]["Config"]
         with socket.create_server(("0.0.0.0", 0)) as listening:
             place = f"{pool['Gateway']}:{listening.getsockname()[1]}"
             tried = service.output_of(["python3", "-c", TRIES, place], 30, "a try").decode().strip()
-        assert "" == read(service.url)
-    finally:
-        service.stop()
-        network.remove()
 
     assert network.guarded is (guarded and why_unguarded() is None)
     assert f"{place} {'not reached' if network.guarded else 'reached'}" == tried
@@ -124,20 +133,10 @@ def test_services_do_not_reach_what_the_machine_serves(shop: Shop, images: Image
 def test_where_containers_have_no_address_of_their_own_a_loopback_port_is_published(
     shop: Shop, images: ImageStore, run: str
 ) -> None:
-    environment, _ = shop()
-    network = open_network(images.client, run, published=True)
-    service = ServiceContainer("lines", environment.services["lines"], images.tag("base"), None)
-    try:
-        service.start(run, network)
-        service.wait()
+    with alone(shop, images, run, published=True) as (service, _):
         container = images.client.api.inspect_container(service.id)
         port = service.url.rpartition(":")[2]
-
-        assert "" == read(service.url)
         assert {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": port}]} == container["NetworkSettings"]["Ports"]
-    finally:
-        service.stop()
-        network.remove()
     assert [] == left_of(images, run)
 
 
