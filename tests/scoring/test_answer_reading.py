@@ -58,7 +58,7 @@ NUMBERS: list[tuple[float, str, bool]] = [
     (5, "5\u00a0%", True),
     # several numbers
     (2, "1 and 2", True), (1, "1 and 2", False), (7, "3 cats and 4 dogs are 7 animals.", True), (3, "1,2,3", True),
-    (5, "[1,5]", True), (5, "room 12, 5 beds", True), (9, "Nothing", False),
+    (2_000_000_000_000, "2 trillion", True), (5, "[1,5]", True), (5, "room 12, 5 beds", True), (9, "Nothing", False),
 ]
 TEXTS: list[tuple[dict[str, Any], str, bool]] = [
     ({"equals": "10 kg"}, "10\u00a0kg", True), ({"equals": "10 kg"}, "10kg", False),
@@ -73,7 +73,8 @@ TEXTS: list[tuple[dict[str, Any], str, bool]] = [
     ({"contains": "-5"}, "It is \u22125.", True), ({"excludes": "-5"}, "It is \u22125.", False),
     ({"equals": "a-b"}, "a\u2014b", False), ({"equals": "office"}, "o\ufb03ce", True),
     ({"equals": "ab"}, "a\u200db", True), ({"excludes": "e-mail"}, "no e\u2011mail", False),
-    ({"regex": "^a b$"}, "a\u00a0b", True), ({"regex": "\u201ca\u201d"}, "\u201ca\u201d", True),
+    ({"regex": "^a b$"}, "a\u00a0b", True), ({"regex": "^a b$"}, "A b", False),
+    ({"regex": "^a b$", "ignore_case": True}, "A b", True), ({"regex": "\u201ca\u201d"}, "\u201ca\u201d", True),
 ]
 VALUES: list[tuple[Any, Any, bool]] = [
     ({"a": 1}, '```json\n{"a": 1}\n```', True), ({"a": 1}, 'Here it is:\n```json\n{"a": 1}\n```\nDone.', True),

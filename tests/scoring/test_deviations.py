@@ -1,6 +1,6 @@
 """Where a trial's calls leave the right ones, and in which other ways they could be paired."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -10,9 +10,11 @@ from harness.scoring.alignment import (
     deviations_from_reference,
     deviations_from_trial,
 )
+from harness.scoring.evidence import Evidence, step_of_call
 from harness.suite.cases import ReferenceCall
 from harness.suite.interventions import FedCall, Invocation
 from harness.suite.tools import ToolSpec
+from harness.traces.trajectory import Step
 
 
 def _tool(name: str, effect: str) -> ToolSpec:
@@ -111,3 +113,13 @@ def test_a_write_that_differs_may_be_needless_or_stand_for_the_next_right_one(
     passing = fed(right)
     base = deviations_from_trial(fed(made), passing, TOOLS)
     assert others == shown(alternative_deviations(fed(made), base, calls(right), TOOLS))
+
+
+def test_without_calls_a_deviation_at_the_end_stands_at_the_answer(evidence: Callable[..., Evidence]) -> None:
+    trial = evidence().trial
+    assert 0 == step_of_call((), trial, 0)
+    assert trial.trajectory is not None
+    for source, step in (("agent", 1), ("user", 0)):
+        steps = (Step(index=0, source="user", message="hello"), Step(index=1, source=source, message="bye"))
+        told = trial.model_copy(update={"trajectory": trial.trajectory.model_copy(update={"steps": steps})})
+        assert step == step_of_call((), told, 0)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.runs.store.folder import RunFolder
+from harness.scoring.rules.language import has_words
 from tests.walks.conftest import Walk, walk
 
 __all__ = ["walk"]
@@ -231,3 +232,17 @@ def test_without_passing_trials_there_is_nothing_to_learn(walk: Walk) -> None:
 
     assert "no trial of suite 'refunds' passed" in walk("rules", "learn", "refunds", status=2).stderr
     assert "no run of suite 'others'" in walk("rules", "learn", "others", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        ("order W1000001.", True),
+        ("w1000001", True),
+        ("order W10000012", False),
+        ("order XW1000001", False),
+        ("W10000012, not W1000001", True),
+    ],
+)
+def test_a_value_is_named_if_it_stands_by_itself(text: str, stands: bool) -> None:
+    assert stands is has_words(text, "W1000001")

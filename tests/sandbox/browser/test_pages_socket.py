@@ -67,8 +67,7 @@ def test_another_host_is_refused_and_the_trace_says_so(session) -> None:
     assert ("page http:other.example:80", "page") == (tried.name, tried.attributes["harness.step"])
 
 
-def test_a_host_for_the_browser_alone_is_none_of_the_agents(session) -> None:
-    assert session.outside is None
+def test_pages_have_a_socket_of_their_own(session) -> None:
     assert session.pages_socket.parent != session.socket.parent
 
 

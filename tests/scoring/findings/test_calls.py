@@ -94,6 +94,15 @@ def test_a_value_that_stands_nowhere_before_and_what_depends_on_it(
     assert all(1 == one.origin_step for one in found)
 
 
+def test_a_value_that_the_tools_schema_offers_is_known(diagnosed: Callable[..., Any]) -> None:
+    offered = {"type": "object", "properties": {"order_id": {"enum": ["W7700001", "W7700002"]}}}
+    tools = [_tool(CANCEL, effect="write", parameters=offered)]
+    found = {one: diagnosed(HELP, _call(CANCEL, one), task="Help.", tools=tools) for one in ("W7700001", "W7700003")}
+    assert {"W7700001": 0, "W7700003": 1} == {
+        one: sum(fact.kind.endswith("_value") for fact in facts) for one, facts in found.items()
+    }
+
+
 def test_a_write_that_succeeded_in_a_trial_that_did_is_right_whoever_named_its_target(
     told: Callable[..., Evidence],
 ) -> None:

@@ -165,6 +165,12 @@ def test_a_read_that_is_made_again_between_others_is_a_loop_unless_something_cha
     assert [] == found(*[turn for user in said for turn in (user, again)], tools=SEARCHES)
 
 
+def test_an_object_that_is_read_four_times_between_others_is_a_loop(found: Found) -> None:
+    again = ("call", "get_order", {"order_id": "W1000001"}, {"id": "W1000001", "status": "sent"})
+    others = [("call", "get_stock", {"item_id": f"lamp-{n}"}, {"left": n}) for n in range(4)]
+    assert [("repeated_call", 2)] == found(*[turn for other in others for turn in (again, other)])
+
+
 REWORDED = (
     "best hotels in Paris",
     "Paris best hotels",

@@ -36,6 +36,7 @@ def _made(call: tuple[str, dict[str, Any]], *answer: Any, **changed: Any) -> tup
         ([_made(WANTED, order_id="W2000002")], [WANTED], [("premature_commitment", "wrong_write", 1)]),
         ([_made(WANTED), _made(ITEMS)], [WANTED], [("goal_drift", "needless_write", 2)]),
         ([_made(WANTED), BYE], [WANTED, ITEMS], [("premature_commitment", "missing_write", 2)]),
+        ([_made(WANTED, None, "busy"), BYE], [ITEMS], [("premature_commitment", "missing_write", 2)]),
         (
             [_made(WANTED), _made(ITEMS, None, "not now", order_id="W2000002")],
             [WANTED, ITEMS],
