@@ -108,7 +108,7 @@ _GROUPS: Final = {
         "trend": "Show a suite's metrics and failure modes by release, and flag changes.",
         "view": "Show all runs, trials and comparisons in a web app on this machine.",
         "import": "Import trajectories of other programs as a run.",
-        "export": "Export a run as ATIF or OTLP JSON, cases for Google ADK, or both to Langfuse.",
+        "export": "Export a run as ATIF or OTLP JSON; send a run, or a suite's cases, to Langfuse.",
     },
     "Trust": {
         "rules": "Learn what passing trials of a suite always do.",

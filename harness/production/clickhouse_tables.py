@@ -112,7 +112,7 @@ _EVENT_NAME: Final = "event.name"
 
 
 class StoredRow(NamedTuple):
-    """One row as it was read; the fields are those of `reading.record_fields`."""
+    """One row as it was read; the fields are those that the query of records selects."""
 
     source: str
     trusted: bool

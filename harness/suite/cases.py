@@ -344,7 +344,7 @@ class Case(Frozen):
     clock: str | None = None
     """ISO 8601 instant at which the agent's wall clock starts; None: the real time."""
     tags: tuple[str, ...] = ()
-    """Words that `--only tag=` selects by, such as how hard the case is; comparisons tell the changes by tag."""
+    """Words that `--only tag=` selects by, such as how hard the case is."""
     origin: str | None = None
     """The source of the case, such as the run and trial that it was made from."""
     task_folder: SkipJsonSchema[TaskFolder | None] = None

@@ -174,7 +174,7 @@ def replies_in(spans: Sequence[Span]) -> list[ObservedReply]:
 
 
 def decoded(text: str) -> JsonValue:
-    """The JSON value of a text; the text itself if it is not JSON, or exceeds the limits of `strict_json`."""
+    """The JSON value of a text; the text itself if it is not JSON, or exceeds the limits of `parse_json`."""
     try:
         return parse_json(text.encode("utf-8"))
     except ValueError:  # NotJson, or half of a surrogate pair
