@@ -130,8 +130,6 @@ class VariantBench:
         self._narrow = narrow
         self._states = VariantStates(job)
         self._numbers = count(1)
-        self.trials_run = 0
-        """The number of trials that were run so far."""
 
     @property
     def suite(self) -> Suite:
@@ -222,7 +220,6 @@ class VariantBench:
         scorer = self._scorer(case)
         try:
             with scored(runner, scorer, case, number, self._files / str(number)) as done:
-                self.trials_run += 1
                 return VariantResult(request=request, scored=self._scored_attempt(done, scorer, case))
         finally:
             del self._variants[key]
