@@ -343,7 +343,7 @@ def _with_noise(known: Shape, profile: OperationProfile) -> Shape:
     widened = dict(known)
     for path, learned in profile.paths.items():
         place = known.get(path)
-        optional = 0 < learned.present < learned.holders
+        optional = learned.present < learned.holders
         if place is not None:
             both = set(learned.kinds) & set(place.kinds)
             widened[path] = PathShape(

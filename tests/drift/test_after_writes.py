@@ -231,7 +231,6 @@ def test_a_cassette_without_a_write_of_the_chain_leaves_its_reads_out(project: P
     assert "does not hold every write" in next(iter(report["not_asked"]))
 
 
-@pytest.mark.slow
 def test_states_are_restored_a_bounded_number_of_times(project: Project) -> None:
     cases = {f"c{number}": [["order", {"item": number}], ["count_orders", {}]] for number in range(22)}
     declare(project, cases)

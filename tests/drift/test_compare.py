@@ -228,3 +228,6 @@ def test_words_are_a_list_only_if_each_was_seen_again_and_none_has_a_space() -> 
     spaced = [{"state": word} for word in ("is open", "is closed") * 12]
     assert [] == [one for one in changes(spaced[0], new, *spaced) if "enum" in one]
     assert [] == [one for one in changes(often[0], new, *often[:10]) if "enum" in one]  # too few to be a list
+    for length, listed in ((40, 1), (41, 0)):
+        long = [{"state": letter * length} for letter in "ab" * 12]
+        assert listed == sum("enum" in one for one in changes(long[0], new, *long))

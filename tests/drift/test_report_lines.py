@@ -57,6 +57,11 @@ def test_each_tool_is_named_once_and_no_more_findings_than_asked_are_shown() -> 
     assert not any(" more " in line for line in lines(*found, details=4))
 
 
+def test_an_operation_is_named_if_its_tool_does_not_say_it() -> None:
+    unsure = (finding("a", doubt="rare"), finding("b", tool="shop", operation="GET /x", doubt="rare"))
+    assert {"  menu: a: removed", "  shop GET /x: b: removed"} <= set(lines(unconfirmed=unsure))
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

@@ -219,6 +219,8 @@ def test_beyond_the_cap_the_rest_stands_in_one_summary_and_stays_there(nights: N
     summary = nights.issues()[-1]
     assert "[drift] drive_thru: 5 more tools answer differently" == summary.title
     assert all(f"`tool_{number}`" in summary.body for number in range(2, 7))
+    for issue in nights.issues():
+        assert 1 == len({line.count("|") for line in issue.body.splitlines() if line.startswith("|")})
     tools = tuple(f"tool_{number}" for number in range(7))
     for _ in range(3):
         nights.file(tools=tools)
