@@ -246,6 +246,10 @@ def test_markdown_names_what_terminal_names(summary: Summary) -> None:
     assert "| not on menu | 2 | 1/2 | 50 % | 9 to 91 % | 0.5 |" in text
     assert "Record the missing answers: `harness record drive_thru --agent v1`" in text
     assert "- a-2/1: k: as seen" in text
+    lines = text.splitlines()
+    separators = [number for number, line in enumerate(lines) if line.startswith("|---")]
+    assert separators
+    assert all(lines[at].count("|") == lines[at - 1].count("|") for at in separators)
 
 
 def test_what_a_dead_service_printed_last_is_shown_and_steers_no_reader(card: Card, manifest: Manifest) -> None:

@@ -63,6 +63,7 @@ def test_releases_stand_in_the_order_of_their_first_runs_and_a_jump_is_flagged(r
     found = trend("drive_thru", runs)
 
     [agent] = found.agents
+    assert "v1" == agent.name  # nothing else tells it from another
     assert [(one.name, one.runs, one.trials) for one in agent.releases] == [
         ("r1", ("a",), 9),
         ("r2", ("b",), 9),

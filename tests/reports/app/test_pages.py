@@ -12,8 +12,10 @@ from harness.cli.view import app_pages
 from harness.reports.pages.markup import Markup
 from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.server import ViewServer
+from harness.runs.store.folder import RunFolder
+from harness.traces.trajectory import ToolCall
 from tests.reports.app.client import entered
-from tests.reports.html.runs import HOSTILE, store
+from tests.reports.html.runs import HOSTILE, card, manifest, store, trial
 
 
 def test_runs_are_listed_with_their_figures_the_newest_first(client: httpx.Client) -> None:
@@ -66,6 +68,35 @@ def test_a_trial_shows_what_happened_and_why_it_failed(client: httpx.Client) -> 
         assert words in text, words
     assert 'href="#step-1"' in text
     assert 'id="step-1"' in text
+
+
+def test_a_trial_tells_what_was_observed_and_what_stands_beside_it(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    store(runs, "small", trials=2, failing=(1,))
+    store(runs, "large", trials=4)
+    with RunFolder.create(runs, manifest([("case-0000", 1)], "told", suite="other")) as folder:
+        own = trial("case-0000", 1, "an egg", {})
+        steps = tuple(one.model_copy(update={"calls": tuple(map(_told, one.calls))}) for one in own.trajectory.steps)
+        trajectory = own.trajectory.model_copy(update={"steps": steps})
+        changed = own.model_copy(update={"states": {}, "trajectory": trajectory})
+        folder.commit(changed, (), card("case-0000", 1, success=True, said="an egg"))
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+        asked = [("small", 0), ("small", 1), ("large", 0), ("large", 3), ("told", 0)]
+        shown = {f"{run} {at}": client.get(f"/runs/{run}/trials/case-000{at}/1").text for run, at in asked}
+
+    def having(words: str) -> list[str]:
+        return [name for name, text in shown.items() if words in text]
+
+    assert ["small 0"] == having('href="/compare/large/small/case-0000/1"')
+    assert ["large 0"] == having('href="/compare/small/large/case-0000/1"')
+    assert ["small 0", "small 1", "large 0"] == having("Beside the same trial")
+    assert ["told 0"] == having("1 call(s) are self-reported")
+    assert ["small 0", "small 1", "large 0", "large 3"] == having("End state")
+    assert ["small 1"] == having('class="step is-error')
+
+
+def _told(call: ToolCall) -> ToolCall:
+    return call.model_copy(update={"evidence": "self_reported"})
 
 
 def test_verdicts_of_judges_stand_with_the_steps_they_rest_on(client: httpx.Client) -> None:
