@@ -42,11 +42,6 @@ def only_read(agent) -> None:
     agent.call("order")
 
 
-def read_write_read(agent) -> None:
-    for name, arguments in (("order", {}), ("add", {"item": "egg"}), ("order", {})):
-        agent.call(name, **arguments)
-
-
 def fresh(run, shop, suite: Suite, play):
     shop.orders.clear()
     return run("record", play, suite=suite)

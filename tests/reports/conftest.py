@@ -9,8 +9,6 @@ from harness.runs.store.manifest import PlannedTrial, RunManifest
 from harness.scoring.evidence import Verdict
 from harness.scoring.scorecard import Score, Scorecard
 
-Cards = tuple[Scorecard, ...]
-
 
 @pytest.fixture
 def card() -> Callable[..., Scorecard]:

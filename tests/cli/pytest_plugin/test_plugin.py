@@ -11,8 +11,6 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 
-SILENT = "import sys\nsys.exit(0)\n"
-
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:

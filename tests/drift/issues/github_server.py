@@ -157,9 +157,6 @@ class GithubServer(ThreadingHTTPServer):
         self.server_close()
         self._thread.join()
 
-    def open_issues(self) -> list[dict[str, Any]]:
-        return [issue for issue in self.issues if issue["state"] == "open"]
-
     def writes(self) -> list[tuple[float, str, str]]:
         return [one for one in self.requests if one[1] != "GET"]
 
