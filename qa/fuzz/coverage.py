@@ -22,7 +22,7 @@ COVERED = {
     "OTLP of agents, protobuf": ("foreign", "harness.traces.otlp"),
     "OTLP of agents, JSON": ("foreign", "harness.traces.otlp"),
     "import otel: otel_structured.json": ("foreign", "harness.traces.formats"),
-    "end states, tar": ("stores", "harness.sandbox.end_state"),
+    "end states, tar": ("stores", "harness.sandbox.endstate"),
     "journals of recordings": ("stores", "harness.cassettes"),
     "issues in a folder": ("stores", "harness.drift"),
     "rubrics": ("projects", "harness.suite.documents"),
