@@ -6,7 +6,7 @@ LOCKED := otlp github calibrate mcp clickhouse ray docs dev
 # Tests start the command thousands of times: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: engines demo drift-real demo-drift demo-causes demo-judge eval eval-findings eval-judge test test-full tools images browser runtimes clickhouse lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-real-model demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate release release-tools
+.PHONY: engines demo drift-real demo-drift demo-causes demo-judge eval eval-findings eval-causes eval-judge test test-full tools images browser runtimes clickhouse lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-real-model demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate release release-tools
 .DEFAULT_GOAL := help
 
 help: ## this list

@@ -43,7 +43,6 @@ _OF_NEW_RUNS = (
 @selection_options
 @click.option(
     "--trials",
-    "--repeat",
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
