@@ -44,6 +44,15 @@ def test_a_request_that_is_no_json_is_refused_when_it_is_loaded(tmp_path: Path, 
         load_cassette(path)
 
 
+def test_no_recording_is_given_before_the_first(tmp_path: Path, record) -> None:
+    path = tmp_path / "c.yaml"
+    cassette = written(path, record)
+    cassette["interactions"][0]["response"]["x-harness"]["occurrence"] = -1
+    path.write_text(yaml.safe_dump(cassette))
+    with pytest.raises(CassetteError, match=r"occurrence"):
+        load_cassette(path)
+
+
 def test_numbers_that_stand_as_text_are_the_same_recording(tmp_path: Path, record) -> None:
     path = tmp_path / "c.yaml"
     cassette = written(path, record)

@@ -110,6 +110,17 @@ def test_as_many_texts_at_once_are_remembered_as_there_is_room_for(channels: int
     assert is_remembered != (KEY[8:] == last["text-0"])
 
 
+@pytest.mark.parametrize("content_type", FRAMED)
+@pytest.mark.parametrize("step", [1, 9])
+def test_a_key_whose_end_waits_when_its_beginning_is_sent_is_seen_whole(content_type: str, step: int) -> None:
+    deltas = [{"delta": {"text": KEY[at : at + step]}} for at in range(0, len(KEY), step)]
+    framed = FRAMED[content_type](deltas)
+    stream = stream_of({"content-type": content_type}, REDACTOR, is_array=not content_type)
+    timed = [(at * WINDOW_S / 10, piece) for at, piece in enumerate(cut(framed, len(framed) // 9))]
+    body = b"".join(piece for _, piece in paced(stream, timed, 3 * WINDOW_S, broken=False))
+    assert "<secret:KEY>" == "".join(one["delta"]["text"] for one in events_of(content_type, body))
+
+
 @pytest.mark.parametrize("content_type", [*FRAMED, "application/json"])
 @pytest.mark.parametrize("step", [3, 9, 100])
 @pytest.mark.parametrize("gap_s", [0.1, 1.5, 2.5])
