@@ -39,9 +39,9 @@ LARGE = {
     "run": ("/runs/large", 1000),
     "failed trials": ("/runs/large?result=failed", 1000),
     "trial": ("/runs/large/trials/case-00000/7", 1000),
-    "comparison": ("/compare?before=large&after=second", 1500),
-    "trend": ("/trend", 1500),
-    "themes": ("/themes?run=large", 1500),
+    "comparison": ("/compare?before=large&after=second", 1000),
+    "trend": ("/trend", 1000),
+    "themes": ("/themes?run=large", 1000),
 }
 """Page -> its address, and milliseconds for its first reader; a comparison and a trend read 20,000 trials."""
 READERS = 5
