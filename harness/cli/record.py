@@ -268,6 +268,8 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
         ctx.exit(record_and_report(ctx, suite, typed))
     if suite is None:
         raise UsageError("name a suite", remedy="harness record SUITE, or harness record -- PROGRAM ...")
+    if not was_typed(ctx, "sandbox"):
+        typed["sandbox"] = None  # what `harness run` takes
     run = {name: value for name, value in typed.items() if name in RunOptions.model_fields}
     options = RunOptions.model_validate({"suite": suite, **run})
     loaded = load_suite(ctx.obj, suite)

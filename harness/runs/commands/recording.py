@@ -262,7 +262,7 @@ def record_command(project: Path, request: CommandRequest, say: Say) -> Recorded
     """
     refuse_typed_texts(request)
     command, task = agent_command(request.typed)
-    name = request.case_id or _case_name(task)
+    name = request.case_id or _free_case_id(project, request, task)
     command = _from_agent_files(request, project, named_program(request, command))
     known = _existing(project, request, command, name)
     with staging(project) as stage, in_terms_of(stage, request.suite):
@@ -315,6 +315,15 @@ def _from_agent_files(request: CommandRequest, project: Path, command: tuple[str
         f"{{agent}}/{word}" if not Path(word).is_absolute() and (here / word).is_file() and ".." not in word else word
         for word in command
     )
+
+
+def _free_case_id(project: Path, request: CommandRequest, task: str) -> str:
+    """The first words of the task, with a number if another task begins with the same; a task keeps its case's id."""
+    first = _case_name(task)
+    suite = project / "suites" / request.suite
+    tasks = {case.id: case.task for case in load_suite(project, request.suite).cases} if suite.is_dir() else {}
+    ids = (first, *(f"{first}-{number}" for number in range(2, len(tasks) + 2)))
+    return next(one for one in ids if tasks.get(one, task) == task)
 
 
 def _case_name(task: str) -> str:

@@ -80,7 +80,8 @@ def _refused_writes(trial: Trial) -> bool:
 def _failed_command_error(request: CommandRequest, command: Sequence[str], stored: StoredTrial) -> HarnessError:
     trial = stored.trial
     printed = _last_lines(trial.exit or ProgramExit(code=None))
-    problem = f"the command was run, and is not recorded: {trial.reason}{_refused_words(stored)}"
+    ended = "" if trial.exit is None else f"it ended with exit status {trial.exit.code}"
+    problem = f"the command was run, and is not recorded: {trial.reason or ended}{_refused_words(stored)}"
     said = f"{problem}\n{printed}" if printed else problem
     return UsageError(said, remedy=_remedy_of_failure(request, command, stored, printed))
 

@@ -34,6 +34,7 @@ def test_the_same_command_with_another_text_adds_a_case_and_a_changed_program_is
     inside = desk.project / "below"
     inside.mkdir()
     desk.record("shop", *LOCAL, *COMMAND, "Mend 'it' $(again).")
+    desk.record("shop", *LOCAL, *COMMAND, "Mend it, now!")
     cases = yaml.safe_load((desk.project / "suites/shop/cases.yaml").read_text())
     other = desk.record("shop", *LOCAL, "--", "python3", "cart.py", "Mend it now.", status=2).stderr
     again = desk.record("shop", *LOCAL, *COMMAND, "Mend it now.", status=2).stderr
@@ -42,7 +43,7 @@ def test_the_same_command_with_another_text_adds_a_case_and_a_changed_program_is
     gate = ("run", *LOCAL, "--fail-under", "task_success=1")
     run = run_command(*gate, folder=inside)
 
-    assert ["mend-it-now", "mend-it-again"] == [case["id"] for case in cases]
+    assert ["mend-it-now", "mend-it-again", "mend-it-now-2"] == [case["id"] for case in cases]
     assert "another command: python3 '{agent}/coder.py' '{task}'" in other
     assert "'mend-it-now'" in again
     assert 1 == run.returncode, run.stdout + run.stderr

@@ -93,6 +93,7 @@ def test_a_program_of_a_virtual_environment_is_found_where_another_machine_has_i
     venv.rename(moved)
     env = {"PATH": f"{moved}/bin:/usr/bin:/bin"}
     walk("run", "--fail-under", "task_success=1", env=env)
+    walk("record", "agent", env=env)
     typed = walk("record", "typed", "--", f"{moved}/bin/python", *words, env=env).stdout
     refused = walk("record", "none", "--", f"{moved}/bin/python", *words, status=2).stderr
     walk("init", ".", "--ci", "github", env=env)
